@@ -1,0 +1,67 @@
+"""Money: a currency and an exact decimal amount. Floats never enter."""
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+
+NANOS_PER_UNIT = 1_000_000_000
+NANO = Decimal(1).scaleb(-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount of one currency (ISO 4217 code, upper case). Arithmetic refuses to mix currencies."""
+
+    currency: str
+    amount: Decimal
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.amount, Decimal) or not self.amount.is_finite():
+            raise ValueError(f"amount must be a finite Decimal, not {self.amount!r}")
+        if len(self.currency) != 3 or not self.currency.isalpha() or not self.currency.isupper():
+            raise ValueError(f"currency must be three capital letters, not {self.currency!r}")
+
+    @staticmethod
+    def zero(currency: str) -> "Money":
+        """No money of that currency."""
+        return Money(currency, Decimal(0))
+
+    def _same(self, other: "Money") -> Decimal:
+        if self.currency != other.currency:
+            raise ValueError(f"cannot mix {self.currency} and {other.currency}; convert with a rate first")
+        return other.amount
+
+    def __add__(self, other: "Money") -> "Money":
+        return Money(self.currency, self.amount + self._same(other))
+
+    def __sub__(self, other: "Money") -> "Money":
+        return Money(self.currency, self.amount - self._same(other))
+
+    def __mul__(self, factor: Decimal | int) -> "Money":
+        return Money(self.currency, self.amount * factor)
+
+    def __lt__(self, other: "Money") -> bool:
+        return self.amount < self._same(other)
+
+    def __le__(self, other: "Money") -> bool:
+        return self.amount <= self._same(other)
+
+    def rounded(self) -> "Money":
+        """The same amount to whole nanos of a unit, half to even: the precision of the wire."""
+        return Money(self.currency, self.amount.quantize(NANO, rounding=ROUND_HALF_EVEN))
+
+    def to_nanos(self) -> int:
+        """The amount in billionths of a unit, rounded half to even."""
+        return int(self.rounded().amount.scaleb(9))
+
+    @staticmethod
+    def from_nanos(currency: str, nanos: int) -> "Money":
+        """The inverse of `to_nanos`."""
+        return Money(currency, Decimal(nanos).scaleb(-9))
+
+    def to_json(self) -> dict[str, str]:
+        """`{"currency": "CNY", "amount": "6.00"}`: at least two decimals, no trailing zeros beyond them."""
+        amount = self.rounded().amount.normalize()
+        exponent = amount.as_tuple().exponent
+        if isinstance(exponent, int) and exponent > -2:
+            amount = amount.quantize(Decimal("0.01"))
+        return {"currency": self.currency, "amount": format(amount, "f")}
