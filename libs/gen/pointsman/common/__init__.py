@@ -1,0 +1,1 @@
+"""Generated from protos/pointsman/common by `make gen`. Never edited: change the proto."""

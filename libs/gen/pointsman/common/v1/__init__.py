@@ -1,0 +1,1 @@
+"""Generated from protos/pointsman/common/v1 by `make gen`. Never edited: change the proto."""

@@ -1,0 +1,1 @@
+"""Generated from protos/pointsman/cost_quote by `make gen`. Never edited: change the proto."""

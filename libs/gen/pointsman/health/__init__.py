@@ -1,0 +1,1 @@
+"""Generated from protos/pointsman/health by `make gen`. Never edited: change the proto."""

@@ -1,0 +1,1 @@
+"""Generated from protos/pointsman/health/v1 by `make gen`. Never edited: change the proto."""

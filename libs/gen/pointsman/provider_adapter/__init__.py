@@ -1,0 +1,1 @@
+"""Generated from protos/pointsman/provider_adapter by `make gen`. Never edited: change the proto."""

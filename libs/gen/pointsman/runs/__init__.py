@@ -1,0 +1,1 @@
+"""Generated from protos/pointsman/runs by `make gen`. Never edited: change the proto."""
