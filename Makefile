@@ -1,20 +1,77 @@
-# `make` alone prints this list. Every target sets itself up from nothing.
+# `make` alone prints what there is. Every target sets itself up from nothing.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# The first Python on the path that is new enough; `make PYTHON=/path/to/python` overrides.
+# The first Python on the path that is new enough; `make PYTHON=/path/to/python setup` overrides.
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python3.14 python,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
+BIN := .venv/bin
+
+# How `make test` spreads over processes; a file stays in one process, so its fixtures start once. WORKERS=0: none.
+WORKERS ?= 2
+# What `make test` runs: a folder, a file, a test; empty means everything CI runs.
+TESTS ?=
+# The promise that `make breaking` compares with: the newest release, or what is committed while there is none.
+AGAINST ?= $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || echo HEAD)
 
 .PHONY: help
 help: ## print this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## make .venv from uv.lock (quick when nothing changed)
-	@test -n "$(PYTHON)" || { echo "setup: no Python 3.11 or newer on the path; install one or say make PYTHON=/path/to/python" >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "setup: no Python 3.11 or newer on the path; install one, or: make PYTHON=/path/to/python setup" >&2; exit 1; }
 	@$(PYTHON) tools/setup.py
+
+.PHONY: demo
+demo: setup ## start everything, run the main job on real media, show what happened, stop
+	@$(BIN)/pointsman demo
+
+.PHONY: up
+up: setup ## start everything and stay until Ctrl-C
+	@POINTSMAN_ALLOW_PRIVATE_URLS=$${POINTSMAN_ALLOW_PRIVATE_URLS-1} $(BIN)/pointsman up
+
+.PHONY: test
+test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
+	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WORKERS)),-n $(WORKERS) --dist loadfile) $(TESTS)
+
+.PHONY: check
+check: lint test ## everything CI checks
+
+.PHONY: lint
+lint: setup ## ruff, mypy, import contracts, buf, generated code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/gen.py --check
+	$(BIN)/buf lint
+	@$(MAKE) breaking
+
+.PHONY: breaking
+breaking: setup ## is the contract still compatible with AGAINST (newest release)
+	$(BIN)/python tools/gen.py --vendor
+	@rm -rf .build/promised && mkdir -p .build/promised
+	git archive $(AGAINST) protos buf.yaml | tar -x -C .build/promised
+	@mkdir -p .build/promised/.build && cp -R .build/googleapis .build/promised/.build/
+	$(BIN)/buf build .build/promised -o .build/promised.binpb
+	$(BIN)/buf build -o .build/present.binpb
+	$(BIN)/buf breaking .build/present.binpb --against .build/promised.binpb --exclude-imports
+
+.PHONY: format
+format: setup ## put every Python file and proto into the one format
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+	$(BIN)/buf format -w protos
+
+.PHONY: gen
+gen: setup ## write libs/gen anew from protos/
+	@$(BIN)/python tools/gen.py
+
+.PHONY: bench
+bench: setup ## run the benchmarks of tests/bench, peers beside ours
+	@for file in tests/bench/bench_*.py; do $(BIN)/python -m tests.bench.$$(basename $$file .py); done
 
 .PHONY: clean
 clean: ## remove caches and built things; keeps .venv and the data of a stack
