@@ -53,8 +53,8 @@ lint: setup ## ruff, mypy, import contracts, buf, generated code
 breaking: setup ## is the contract still compatible with AGAINST (newest release)
 	$(BIN)/python tools/gen.py --vendor
 	@rm -rf .build/promised && mkdir -p .build/promised
-	git archive $(AGAINST) protos buf.yaml | tar -x -C .build/promised
-	@mkdir -p .build/promised/.build && cp -R .build/googleapis .build/promised/.build/
+	git archive $(AGAINST) protos | tar -x -C .build/promised
+	@mkdir .build/promised/.build && cp -R buf.yaml .build/promised/ && cp -R .build/googleapis .build/promised/.build/
 	$(BIN)/buf build .build/promised -o .build/promised.binpb
 	$(BIN)/buf build -o .build/present.binpb
 	$(BIN)/buf breaking .build/present.binpb --against .build/promised.binpb --exclude-imports
