@@ -1,0 +1,168 @@
+"""Tasks and Attempts as values, and the tables of their states."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from libs.kernel.money import Money
+from services.routing.domain.request import Request
+
+
+class TaskState(StrEnum):
+    """Where a Task stands."""
+
+    QUEUED = "queued"
+    DISPATCHING = "dispatching"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class AttemptState(StrEnum):
+    """Where an Attempt stands."""
+
+    RESERVED = "reserved"
+    SUBMITTING = "submitting"
+    ACCEPTED = "accepted"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SUBMISSION_UNCERTAIN = "submission_uncertain"
+    NOT_ACCEPTED = "not_accepted"
+    UNRESOLVED = "unresolved"
+
+
+TASK_MOVES: Mapping[TaskState, frozenset[TaskState]] = {
+    TaskState.QUEUED: frozenset({TaskState.DISPATCHING, TaskState.FAILED, TaskState.CANCELLED}),
+    TaskState.DISPATCHING: frozenset(
+        {TaskState.QUEUED, TaskState.RUNNING, TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED}
+    ),
+    TaskState.RUNNING: frozenset({TaskState.QUEUED, TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED}),
+    TaskState.SUCCEEDED: frozenset(),
+    TaskState.FAILED: frozenset(),
+    TaskState.CANCELLED: frozenset(),
+}
+
+ATTEMPT_MOVES: Mapping[AttemptState, frozenset[AttemptState]] = {
+    AttemptState.RESERVED: frozenset({AttemptState.SUBMITTING, AttemptState.FAILED, AttemptState.CANCELLED}),
+    AttemptState.SUBMITTING: frozenset(
+        {
+            AttemptState.ACCEPTED,
+            AttemptState.RUNNING,
+            AttemptState.SUCCEEDED,
+            AttemptState.FAILED,
+            AttemptState.SUBMISSION_UNCERTAIN,
+        }
+    ),
+    AttemptState.SUBMISSION_UNCERTAIN: frozenset(
+        {AttemptState.ACCEPTED, AttemptState.NOT_ACCEPTED, AttemptState.UNRESOLVED}
+    ),
+    AttemptState.ACCEPTED: frozenset(
+        {AttemptState.RUNNING, AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED}
+    ),
+    AttemptState.RUNNING: frozenset({AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED}),
+    AttemptState.SUCCEEDED: frozenset(),
+    AttemptState.FAILED: frozenset(),
+    AttemptState.CANCELLED: frozenset(),
+    AttemptState.NOT_ACCEPTED: frozenset(),
+    AttemptState.UNRESOLVED: frozenset(),
+}
+
+TERMINAL_TASKS = frozenset(state for state, moves in TASK_MOVES.items() if not moves)
+TERMINAL_ATTEMPTS = frozenset(state for state, moves in ATTEMPT_MOVES.items() if not moves)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong, as data (ERR)."""
+
+    category: str
+    scope: str
+    retryable: bool
+    code: str
+    message: str
+    retry_after_ms: int | None = None
+    provider: str = ""
+    provider_code: str = ""
+    provider_message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A stored output."""
+
+    sha256: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a Task on one Supply."""
+
+    id: str
+    task_id: str
+    number: int
+    supply: str
+    channel: str
+    state: AttemptState
+    client_token: str
+    epoch: int
+    round: int
+    quote: Money
+    lease_id: str
+    channel_epoch: int = 0
+    supply_epoch: int = 0
+    catalog_revision: int = 0
+    input: Mapping[str, Any] = field(default_factory=dict)
+    """What was sent: transformed when degraded."""
+    provider_task_id: str = ""
+    failure: Failure | None = None
+    cost: Money | None = None
+    submitted_at: datetime | None = None
+    accepted_at: datetime | None = None
+    finished_at: datetime | None = None
+    reconcile_count: int = 0
+    uncertain_deadline: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a Task gave."""
+
+    artifacts: tuple[Artifact, ...] = ()
+    output: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    rule: str = ""
+    requested_profile: str = ""
+    actual_profile: str = ""
+    dropped_inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One request in Routing's care."""
+
+    id: str
+    request: Request
+    kind: str
+    state: TaskState
+    created_at: datetime
+    spent: Money
+    run_id: str = ""
+    node_id: str = ""
+    revision: int = 1
+    epoch: int = 0
+    """Rises with every claim; a write by an older holder matches no row (ATT-7)."""
+    waiting_reason: str = ""
+    next_action_at: datetime | None = None
+    attempts: tuple[Attempt, ...] = ()
+    rounds: int = 0
+    result: Result | None = None
+    failure: Failure | None = None
+    cancel_requested: bool = False
+    finished_at: datetime | None = None
