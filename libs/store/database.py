@@ -1,0 +1,84 @@
+"""The unit of work: one transaction, committed at the edge of an RPC or a tick and nowhere else.
+
+    async with database.unit() as tx:           # writes; READ COMMITTED; commit at the end, rollback on any exception
+        await tx.execute(insert(tasks).values(...))
+    async with database.read() as tx:           # one snapshot, read only
+        rows = (await tx.execute(select(tasks))).mappings().all()
+    await database.run(work)                    # `await work(tx)`, run again as a whole after a deadlock
+
+Laws:
+- nothing but database work belongs inside a unit: no RPC, no sleep, no file;
+- rows are locked in one order (by primary key), updates are guarded (`WHERE epoch = :epoch`);
+- an insert that may come twice says `ON CONFLICT`; a Fault `conflict` is for the caller's mistake, not for repeats.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from libs.store.engine import Bounds, make_engine
+from libs.store.errors import DRIVER_ERRORS, is_retryable, translate
+
+Result = TypeVar("Result")
+ATTEMPTS = 4
+FIRST_PAUSE_S = 0.005
+
+
+class Database:
+    """One context's door to PostgreSQL. Connections are made when needed, in the loop that uses them."""
+
+    def __init__(self, url: str, *, schema: str, bounds: Bounds | None = None) -> None:
+        """`url` is any PostgreSQL address, `schema` the context's own. ValueError if the address is malformed."""
+        self.url = url
+        self.schema = schema
+        self._engine = make_engine(url, schema=schema, bounds=bounds or Bounds())
+
+    @asynccontextmanager
+    async def unit(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction. Raises the Faults of `errors`; deadlocks are not retried here, see `run`."""
+        try:
+            async with self._engine.begin() as connection:
+                yield connection
+        except DRIVER_ERRORS as error:
+            raise translate(error) from error
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """One read-only snapshot: several statements see the same moment. A write inside it fails."""
+        try:
+            async with self._engine.connect() as connection:
+                await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                async with connection.begin():
+                    yield connection
+        except DRIVER_ERRORS as error:
+            raise translate(error) from error
+
+    async def run(self, work: Callable[[AsyncConnection], Awaitable[Result]], *, attempts: int = ATTEMPTS) -> Result:
+        """Run `work` in a unit; after a deadlock or serialization failure run it again, `attempts` times in all.
+
+        `work` must have no effect outside its transaction. Nothing else is ever retried: after a lost connection
+        nobody knows whether the commit took place.
+        """
+        for attempt in range(1, attempts):
+            try:
+                async with self._engine.begin() as connection:
+                    return await work(connection)
+            except DRIVER_ERRORS as error:
+                if not is_retryable(error):
+                    raise translate(error) from error
+            await asyncio.sleep(FIRST_PAUSE_S * 2**attempt)
+        async with self.unit() as connection:
+            return await work(connection)
+
+    async def ping(self) -> None:
+        """Return if the database answers; raises Fault governance_backend_down if not."""
+        async with self.read() as connection:
+            await connection.execute(text("SELECT 1"))
+
+    async def close(self) -> None:
+        """Close every connection. The database may be used again; it opens new ones."""
+        await self._engine.dispose()

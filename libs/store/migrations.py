@@ -1,0 +1,120 @@
+"""One Alembic environment for every context: its versions, its schema, its own `alembic_version` inside that schema.
+
+How a house gets its tables. `store/tables.py` declares `metadata = MetaData()` and its `Table`s without a schema: every
+session's search_path is the context's schema. `store/migrations/versions/0001_initial.py` holds `revision = "0001"`,
+`down_revision = None` and `upgrade()` written by hand with `op.create_table(...)` and `op.create_index(...)`, or
+`op.execute("...")` with one statement a call (the driver prepares statements, so it takes no scripts). A migration
+never imports `tables.py`: it says what the tables were on that day, and `tables.py` says what they are now. The house's
+contract suite calls `differences(...)`, which must be empty, so the two cannot drift apart. A migration that has been
+released is never edited; the next one is `0002_<what>.py` with `down_revision = "0001"`. Every migration leaves the
+previous release able to run (OPS-7): add, backfill, and only a release later remove. There is no `downgrade()`.
+A house's `Context.migrate()` is `await migrate(settings.database_url, schema="routing", versions=VERSIONS)` with
+`VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"`.
+"""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection, MetaData, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from libs.store.engine import Bounds, make_engine
+from libs.store.errors import DRIVER_ERRORS, translate
+
+LOCK_SPACE = 0x504D  # "PM": the first half of the advisory lock's key; the second is the schema's name
+DDL_LOCK_TIMEOUT = "5s"  # a migration that waits for a table lock stops every query behind it
+BOUNDS = Bounds(
+    pool_size=1, max_overflow=0, statement_timeout_s=0, lock_timeout_s=120, idle_in_transaction_timeout_s=600
+)
+
+log = logging.getLogger(__name__)
+
+
+async def migrate(url: str, *, schema: str, versions: Path) -> tuple[str, ...]:
+    """Bring `schema` to the newest revision; the ids applied, none if it was there already.
+
+    Any number of processes may call this at once: one works, the others wait for it. A schema that is ahead of this
+    release (a newer one has run) is left alone. A failed migration changes nothing and raises what the database said;
+    Fault governance_backend_down if the database is away.
+    """
+    scripts = ScriptDirectory(versions.parent, version_locations=[versions])
+    engine = make_engine(url, schema=schema, bounds=BOUNDS)
+    try:
+        async with engine.connect() as connection:
+            if await _current(connection, schema) == _heads(scripts):
+                return ()
+            return await _upgrade(connection, schema, scripts)
+    except DRIVER_ERRORS as error:
+        raise translate(error) from error
+    finally:
+        await engine.dispose()
+
+
+async def differences(url: str, *, schema: str, metadata: MetaData) -> list[Any]:
+    """What Alembic finds different between the migrated schema and the declared tables; empty when they agree."""
+
+    def compare(connection: Connection) -> list[Any]:
+        options = {"compare_type": True, "compare_server_default": False, "version_table": "alembic_version"}
+        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
+
+    engine = make_engine(url, schema=schema, bounds=BOUNDS)
+    try:
+        async with engine.connect() as connection:
+            return await connection.run_sync(compare)
+    finally:
+        await engine.dispose()
+
+
+def _heads(scripts: ScriptDirectory) -> frozenset[str]:
+    return frozenset(scripts.get_heads())
+
+
+async def _current(connection: AsyncConnection, schema: str) -> frozenset[str]:
+    """The revisions that the database is at; empty if it never was migrated."""
+    async with connection.begin():
+        table = f'"{schema}".alembic_version'
+        if (await connection.execute(text("SELECT to_regclass(:table)"), {"table": table})).scalar() is None:
+            return frozenset()
+        return frozenset((await connection.execute(text(f"SELECT version_num FROM {table}"))).scalars())
+
+
+async def _upgrade(connection: AsyncConnection, schema: str, scripts: ScriptDirectory) -> tuple[str, ...]:
+    """Everything in one transaction, under a lock that ends with it: killed half-way, nothing has happened."""
+    async with connection.begin():
+        key = {"space": LOCK_SPACE, "schema": schema}
+        await connection.execute(text("SELECT pg_advisory_xact_lock(:space, hashtext(:schema))"), key)
+        await connection.execute(text(f"SET LOCAL lock_timeout = '{DDL_LOCK_TIMEOUT}'"))
+        await connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{schema}"'))
+        return await connection.run_sync(_run_scripts, schema, scripts)
+
+
+def _run_scripts(connection: Connection, schema: str, scripts: ScriptDirectory) -> tuple[str, ...]:
+    applied: list[str] = []
+
+    def steps(revision: Any, _context: MigrationContext) -> Any:
+        found = scripts._upgrade_revs("heads", revision)  # what `alembic upgrade` itself calls; it has no public name
+        applied.extend(step.revision.revision for step in found)
+        return found
+
+    options = {"version_table_schema": schema, "fn": steps}
+    context = MigrationContext.configure(connection, opts=options)
+    unknown = [revision for revision in context.get_current_heads() if not _knows(scripts, revision)]
+    if unknown:
+        log.warning("schema %s is at revision %s of a newer release; left as it is", schema, ", ".join(unknown))
+        return ()
+    with Operations.context(context):
+        context.run_migrations()
+    return tuple(applied)
+
+
+def _knows(scripts: ScriptDirectory, revision: str) -> bool:
+    try:
+        return scripts.get_revision(revision) is not None
+    except CommandError:
+        return False

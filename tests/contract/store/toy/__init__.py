@@ -1,0 +1,1 @@
+"""A toy context: the smallest honest example of tables, versions and their agreement."""
