@@ -1,3 +1,42 @@
-"""Fixtures that every suite may ask for."""
+"""What holds for every test: no sockets in unit tests, property tests that race no clock and forget no failure."""
 
-pytest_plugins = ["tests.support.postgres"]
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+UNIT = ROOT / "tests" / "unit"
+CONNECTING = frozenset({"socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo"})
+
+# No deadline: a slow machine is not a bug. print_blob: a failure in CI can be replayed from its log.
+settings.register_profile(
+    "pointsman", deadline=None, max_examples=60, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("pointsman")
+
+
+class SocketGuard:
+    """Refuses sockets while it is armed. An audit hook cannot be removed, so there is one and it is switched."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, args: tuple[object, ...]) -> None:
+        if self.armed and event in CONNECTING:
+            raise RuntimeError(f"a unit test reached for a socket ({event}); such a test belongs in tests/integration")
+
+
+guard = SocketGuard()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
+    """Arm the guard around a unit test, its fixtures included."""
+    guard.armed = UNIT in item.path.parents
+    try:
+        return (yield)
+    finally:
+        guard.armed = False
