@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["tests.support.postgres"]
+
 ROOT = Path(__file__).resolve().parent.parent
 UNIT = ROOT / "tests" / "unit"
 CONNECTING = frozenset({"socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo"})
