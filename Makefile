@@ -4,10 +4,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# The first Python on the path that is new enough; `make PYTHON=/path/to/python setup` overrides.
-PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11 python3.14 python,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 BIN := .venv/bin
 
+# A Python to prefer over those on the path.
+PYTHON ?=
 # How `make test` spreads over processes; a file stays in one process, so its fixtures start once. WORKERS=0: none.
 WORKERS ?= 2
 # What `make test` runs: a folder, a file, a test; empty means everything CI runs.
@@ -21,8 +21,10 @@ help: ## print this list
 
 .PHONY: setup
 setup: ## make .venv from uv.lock (quick when nothing changed)
-	@test -n "$(PYTHON)" || { echo "setup: no Python 3.11 or newer on the path; install one, or: make PYTHON=/path/to/python setup" >&2; exit 1; }
-	@$(PYTHON) tools/setup.py
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then exec "$$python" tools/setup.py; fi; \
+	done; \
+	echo "setup: no Python 3.11 or newer on the path; install one, or: make setup PYTHON=/path/to/python" >&2; exit 1
 
 .PHONY: demo
 demo: setup ## start everything, run the main job on real media, show what happened, stop
