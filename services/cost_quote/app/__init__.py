@@ -1,0 +1,1 @@
+"""The use-cases of cost_quote, one a file."""

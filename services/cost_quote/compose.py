@@ -1,0 +1,35 @@
+"""Puts the context together: the only module that knows both its inside and its machines."""
+
+from pathlib import Path
+from typing import Any
+
+from libs.host.hosted import ComposedContext
+from libs.kernel.world import World
+from libs.store.database import Database
+from libs.store.migrations import migrate
+from pointsman.cost_quote.v1.quote_service_pb2_grpc import add_QuoteServiceServicer_to_server
+from services.cost_quote.servicer import QuoteServicer
+from services.cost_quote.settings import Settings
+from services.cost_quote.store.memory import MemoryPriceBooks
+from services.cost_quote.store.postgres import PostgresPriceBooks
+
+SCHEMA = "cost_quote"
+VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
+SERVICE = "pointsman.cost_quote.v1.QuoteService"
+
+
+def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
+    """The context, not yet at work. It calls no other context, so it takes no channel."""
+    if settings.database_url == "memory:":
+        servicer = QuoteServicer(MemoryPriceBooks())
+        return ComposedContext(
+            SCHEMA, ((SERVICE, lambda server: add_QuoteServiceServicer_to_server(servicer, server)),)
+        )
+    database = Database(settings.database_url, schema=SCHEMA)
+    kept = QuoteServicer(PostgresPriceBooks(database))
+    return ComposedContext(
+        SCHEMA,
+        ((SERVICE, lambda server: add_QuoteServiceServicer_to_server(kept, server)),),
+        migration=lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS),
+        finish=(database.close,),
+    )

@@ -1,0 +1,1 @@
+"""Prices as pure arithmetic on decimals: rules in, quotes out."""

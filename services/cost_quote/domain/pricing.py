@@ -1,0 +1,169 @@
+"""What one request costs under one rule, in the rule's own currency.
+
+Facts are read from the input by their public names: `duration_s`, `n`, `text`, `resolution` and so on. An amount is
+`exact` where the request alone decides it and `ceiling` where usage will.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from services.cost_quote.domain.rules import BillingMode, PriceRule, TokenTier
+
+MILLION = Decimal(1_000_000)
+DEFAULT_OUTPUT_TOKENS = 4096
+CHARACTERS_PER_TOKEN = 2
+"""Few texts have fewer characters a token: a ceiling errs upwards."""
+
+QUANTITIES: Mapping[BillingMode, tuple[str, str]] = {
+    BillingMode.PER_SECOND: ("duration_s", "s"),
+    BillingMode.PER_IMAGE: ("n", "image"),
+    BillingMode.PER_CHARACTER: ("text", "character"),
+    BillingMode.PER_PAGE: ("pages", "page"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """An amount of the rule's currency; `kind` is `exact` or `ceiling`; `explanation` shows the arithmetic."""
+
+    amount: Decimal
+    kind: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpriced:
+    """Why the rule has no price for this request."""
+
+    reason: str
+
+
+def price(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
+    """The price of `request` under `rule`; never zero by omission."""
+    match rule.billing_mode:
+        case BillingMode.PER_TOKEN:
+            found = _by_tokens(rule, request)
+        case BillingMode.PER_REQUEST:
+            found = _by_request(rule, request)
+        case _:
+            found = _by_quantity(rule, request)
+    if isinstance(found, Priced) and found.amount < rule.minimum:
+        return Priced(rule.minimum, found.kind, f"{found.explanation}, minimum {rule.minimum}")
+    return found
+
+
+def _by_quantity(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
+    name, unit = QUANTITIES[rule.billing_mode]
+    quantity, kind = _quantity(rule.billing_mode, request)
+    if quantity is None:
+        return Unpriced(f"{rule.billing_mode} needs {name}")
+    rate = _rate(rule, request)
+    if rate is None:
+        return Unpriced(f"no rate of {rule.id} fits {_conditions(rule, request)}")
+    return Priced(quantity * rate, kind, f"{quantity} {unit} x {rate}")
+
+
+def _quantity(mode: BillingMode, request: Mapping[str, Any]) -> tuple[Decimal | None, str]:
+    match mode:
+        case BillingMode.PER_IMAGE:
+            return _decimal(request.get("n", 1)), "exact"
+        case BillingMode.PER_CHARACTER:
+            text = request.get("text")
+            return (Decimal(len(text)), "exact") if isinstance(text, str) else (None, "exact")
+        case BillingMode.PER_PAGE:
+            pages = _decimal(request.get("pages"))
+            return (pages, "exact") if pages is not None else (Decimal(1), "ceiling")
+        case _:
+            return _decimal(request.get("duration_s")), "exact"
+
+
+def _rate(rule: PriceRule, request: Mapping[str, Any]) -> Decimal | None:
+    """The first rate whose conditions all hold, else the plain rate."""
+    for rate in rule.rates:
+        if all(_equal(request.get(name), wanted) for name, wanted in rate.when.items()):
+            return rate.rate
+    return rule.rate
+
+
+def _by_request(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
+    for band in rule.bands:
+        value = _decimal(request.get(band.field))
+        if value is not None and band.low <= value <= band.high:
+            return Priced(band.price, "exact", f"{band.field} {value} in {band.low}-{band.high}: {band.price}")
+    if rule.bands and rule.rate is None and not rule.rates:
+        fields = {band.field: request.get(band.field) for band in rule.bands}
+        said = ", ".join(f"{name}={value}" for name, value in fields.items())
+        return Unpriced(f"no band of {rule.id} fits {said}")
+    rate = _rate(rule, request)
+    if rate is None:
+        return Unpriced(f"no rate of {rule.id} fits {_conditions(rule, request)}")
+    return Priced(rate, "exact", f"1 request x {rate}")
+
+
+def _by_tokens(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
+    given = _tokens_in(request)
+    made = int(_decimal(request.get("max_output_tokens", request.get("max_tokens"))) or DEFAULT_OUTPUT_TOKENS)
+    if "usage" in request:
+        return _by_usage(rule, request["usage"])
+    tier = _tier(rule, given)
+    if tier is None:
+        return Unpriced(f"no tier of {rule.id} holds {given} input tokens")
+    amount = (tier.input_per_million * given + tier.output_per_million * made) / MILLION
+    return Priced(amount, "ceiling", f"at most {given} tokens in, {made} out")
+
+
+def _by_usage(rule: PriceRule, usage: Mapping[str, Any]) -> Priced | Unpriced:
+    given = int(_decimal(usage.get("input_tokens")) or 0)
+    cached = int(_decimal(usage.get("cached_input_tokens")) or 0)
+    made = int(_decimal(usage.get("output_tokens")) or 0)
+    tier = _tier(rule, given)
+    if tier is None:
+        return Unpriced(f"no tier of {rule.id} holds {given} input tokens")
+    fresh = max(0, given - cached)
+    amount = (
+        tier.input_per_million * fresh + tier.cached_input_per_million * cached + tier.output_per_million * made
+    ) / MILLION
+    return Priced(amount, "exact", f"{fresh} tokens in, {cached} cached, {made} out")
+
+
+def _tier(rule: PriceRule, tokens: int) -> TokenTier | None:
+    return next((tier for tier in rule.tiers if tier.up_to is None or tokens <= tier.up_to), None)
+
+
+def _tokens_in(request: Mapping[str, Any]) -> int:
+    texts = [request.get("prompt"), request.get("text"), request.get("input")]
+    texts += [message.get("content") for message in request.get("messages", ()) if isinstance(message, Mapping)]
+    characters = sum(_characters(text) for text in texts)
+    return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+def _characters(text: Any) -> int:
+    if isinstance(text, str):
+        return len(text)
+    if isinstance(text, Mapping):
+        return sum(_characters(item) for item in text.values())
+    if isinstance(text, (list, tuple)):
+        return sum(_characters(item) for item in text)
+    return 0
+
+
+def _conditions(rule: PriceRule, request: Mapping[str, Any]) -> str:
+    names = sorted({name for rate in rule.rates for name in rate.when})
+    return ", ".join(f"{name}={request.get(name)}" for name in names) or "this request"
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
+        return _decimal(value) == _decimal(wanted)
+    return bool(value == wanted)
+
+
+def _decimal(value: Any) -> Decimal | None:
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        return Decimal(repr(value) if isinstance(value, float) else str(value))
+    except InvalidOperation:
+        return None

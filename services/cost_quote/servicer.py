@@ -1,0 +1,58 @@
+"""Inbound: decode, call the use-case, encode."""
+
+from typing import Any
+
+from libs.faults.fault import Fault
+from pointsman.cost_quote.v1 import quote_service_pb2 as pb
+from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceServicer
+from services.cost_quote import wire
+from services.cost_quote.app.apply_price_rules import apply_price_rules
+from services.cost_quote.domain.quoting import quote_candidates
+from services.cost_quote.ports import PriceBooks
+
+DEFAULT_PAGE = 100
+LARGEST_PAGE = 1000
+
+
+class QuoteServicer(QuoteServiceServicer):
+    """`pointsman.cost_quote.v1.QuoteService`."""
+
+    def __init__(self, books: PriceBooks) -> None:
+        self._books = books
+
+    async def QuoteCandidates(self, request: pb.QuoteCandidatesRequest, context: Any) -> pb.QuoteCandidatesResponse:
+        """Prices one request on several Supplies, and the baseline."""
+        book = await self._books.current()
+        mode = wire.mode_from_proto(request.billing_mode)
+        candidates = [wire.candidate_from_proto(candidate) for candidate in request.candidates]
+        common = wire.struct_to_dict(request.input)
+        quotes, baseline = quote_candidates(book, request.kind, mode, common, candidates)
+        return pb.QuoteCandidatesResponse(
+            quotes=[wire.quote_to_proto(item.supply, quote) for item, quote in zip(candidates, quotes, strict=True)],
+            baseline=wire.money_to_proto(baseline) if baseline else None,
+            catalog_revision=book.revision,
+        )
+
+    async def ListPriceRules(self, request: pb.ListPriceRulesRequest, context: Any) -> pb.ListPriceRulesResponse:
+        """The rules in force, in the order of their ids."""
+        _, currency, specs = await self._books.specs()
+        if request.page_token and not request.page_token.isdecimal():
+            raise Fault.invalid(("/page_token", "is not one that this service gave; begin without it"))
+        start = int(request.page_token or 0)
+        end = start + min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        return pb.ListPriceRulesResponse(
+            price_rules=[wire.rule_to_proto(spec) for spec in specs[start:end]],
+            next_page_token=str(end) if end < len(specs) else "",
+            currency=currency,
+        )
+
+    async def ApplyPriceRules(self, request: pb.ApplyPriceRulesRequest, context: Any) -> pb.ApplyPriceRulesResponse:
+        """Declares the rules and the rate table of one catalogue revision."""
+        revision = await apply_price_rules(
+            self._books,
+            request.catalog_revision,
+            request.currency,
+            dict(request.exchange_rates),
+            wire.rules_from_proto(request),
+        )
+        return pb.ApplyPriceRulesResponse(catalog_revision=revision)

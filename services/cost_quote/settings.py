@@ -1,0 +1,16 @@
+"""What an operator may set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`database_url` is a PostgreSQL address, or `memory:` for tests."""
+
+    database_url: str
+
+    @staticmethod
+    def from_env(env: Mapping[str, str]) -> "Settings":
+        """Read POINTSMAN_DATABASE_URL."""
+        return Settings(database_url=env["POINTSMAN_DATABASE_URL"])

@@ -1,0 +1,84 @@
+"""Proto <-> domain, and nothing else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import Struct
+from google.type import money_pb2
+
+from libs.kernel.canonical import plain
+from libs.kernel.money import NANOS_PER_UNIT, Money
+from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
+from services.cost_quote.domain.pricing import Unpriced
+from services.cost_quote.domain.quoting import Candidate, Quote
+from services.cost_quote.domain.rules import BillingMode
+
+_KINDS = {"exact": quote_pb2.QUOTE_KIND_EXACT, "ceiling": quote_pb2.QUOTE_KIND_CEILING}
+
+
+def struct_to_dict(struct: Struct) -> dict[str, Any]:
+    """JSON values; whole numbers become integers, as they were before the wire made them floats."""
+    value: dict[str, Any] = plain(MessageToDict(struct))
+    return value
+
+
+def money_to_proto(money: Money) -> money_pb2.Money:
+    """Units and nanos of one sign."""
+    nanos = money.to_nanos()
+    sign = -1 if nanos < 0 else 1
+    units, rest = divmod(abs(nanos), NANOS_PER_UNIT)
+    return money_pb2.Money(currency_code=money.currency, units=sign * units, nanos=sign * rest)
+
+
+def mode_from_proto(mode: quote_pb2.BillingMode.ValueType) -> BillingMode | None:
+    """None where the caller named no mode."""
+    name = quote_pb2.BillingMode.Name(mode).removeprefix("BILLING_MODE_").lower()
+    return None if name == "unspecified" else BillingMode(name)
+
+
+def mode_to_proto(mode: BillingMode) -> quote_pb2.BillingMode.ValueType:
+    """The enum's value of that mode."""
+    return quote_pb2.BillingMode.Value(f"BILLING_MODE_{mode.upper()}")
+
+
+def candidate_from_proto(candidate: quote_pb2.Candidate) -> Candidate:
+    """A Supply to be priced."""
+    return Candidate(
+        supply=candidate.supply_id,
+        rules=tuple(candidate.price_rule_ids),
+        input=struct_to_dict(candidate.input) if candidate.HasField("input") else None,
+        counts_for_baseline=candidate.counts_for_baseline,
+    )
+
+
+def quote_to_proto(supply: str, quote: Quote | Unpriced) -> quote_pb2.CandidateQuote:
+    """A candidate's price, or why there is none."""
+    if isinstance(quote, Unpriced):
+        return quote_pb2.CandidateQuote(supply_id=supply, unpriced_reason=quote.reason)
+    return quote_pb2.CandidateQuote(
+        supply_id=supply,
+        quote=quote_pb2.Quote(
+            amount=money_to_proto(quote.amount),
+            original_amount=money_to_proto(quote.original),
+            rule_id=quote.rule,
+            rule_version=quote.version,
+            exchange_rate=format(quote.exchange_rate, "f"),
+            rate_revision=quote.revision,
+            kind=_KINDS[quote.kind],
+            billing_mode=mode_to_proto(quote.billing_mode),
+            explanation=quote.explanation,
+        ),
+    )
+
+
+def rules_from_proto(request: quote_service_pb2.ApplyPriceRulesRequest) -> list[dict[str, Any]]:
+    """Declarations, each with its id and version written in."""
+    return [{**struct_to_dict(rule.spec), "id": rule.id, "version": rule.version or 1} for rule in request.price_rules]
+
+
+def rule_to_proto(spec: Mapping[str, Any]) -> quote_pb2.PriceRule:
+    """A declaration as it was told."""
+    rule = quote_pb2.PriceRule(id=spec["id"], version=spec["version"])
+    rule.spec.update(spec)
+    return rule

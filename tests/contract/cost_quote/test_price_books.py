@@ -1,0 +1,69 @@
+"""Every store of price books keeps the same contract."""
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+
+import pytest
+
+from libs.store.database import Database
+from libs.store.migrations import differences, migrate
+from services.cost_quote.compose import SCHEMA, VERSIONS
+from services.cost_quote.ports import PriceBooks
+from services.cost_quote.store.memory import MemoryPriceBooks
+from services.cost_quote.store.postgres import PostgresPriceBooks
+from services.cost_quote.store.tables import metadata
+
+
+def spec(rate: str) -> dict[str, object]:
+    """One declaration."""
+    return {"id": "s", "version": 1, "currency": "CNY", "billing_mode": "per_second", "rate": rate}
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Where the store under test lies."""
+    return "memory:" if request.param == "memory" else str(request.getfixturevalue("pg_url"))
+
+
+@pytest.fixture
+async def books(store_url: str) -> AsyncIterator[PriceBooks]:
+    """An empty store."""
+    if store_url == "memory:":
+        yield MemoryPriceBooks()
+        return
+    await migrate(store_url, schema=SCHEMA, versions=VERSIONS)
+    database = Database(store_url, schema=SCHEMA)
+    try:
+        yield PostgresPriceBooks(database)
+    finally:
+        await database.close()
+
+
+async def test_empty(books: PriceBooks) -> None:
+    """COST-4: before anything was told there is no rule, hence no price."""
+    book = await books.current()
+    assert (book.revision, dict(book.rules)) == (0, {})
+    assert await books.specs() == (0, "CNY", [])
+
+
+async def test_the_newest_book_is_in_force(books: PriceBooks) -> None:
+    """COST-3: rules and rates are versioned by the catalogue's revision."""
+    assert await books.add(1, "CNY", {"USD": "7.00"}, [spec("1.00")]) == 1
+    assert await books.add(2, "CNY", {"USD": "7.10"}, [spec("1.20")]) == 2
+    book = await books.current()
+    assert (book.revision, book.rules["s"].rate, book.fx["USD"]) == (2, Decimal("1.20"), Decimal("7.10"))
+    assert await books.specs() == (2, "CNY", [spec("1.20")])
+
+
+async def test_late_and_repeated_tellings_change_nothing(books: PriceBooks) -> None:
+    """COST-3: a book never changes after it was told, and an older revision never wins."""
+    await books.add(5, "CNY", {}, [spec("5.00")])
+    assert await books.add(5, "CNY", {}, [spec("9.00")]) == 5
+    assert await books.add(4, "CNY", {}, [spec("4.00")]) == 5
+    assert (await books.current()).rules["s"].rate == Decimal("5.00")
+
+
+async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
+    """OPS-7: the migrated schema and the declared tables are the same."""
+    await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)
+    assert await differences(pg_url, schema=SCHEMA, metadata=metadata) == []
