@@ -28,6 +28,7 @@ RULE_ID = re.compile(
 SUPPRESSION = re.compile(
     r"#\s*(?:noqa\b(?::\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?|type:\s*ignore(?:\[[\w,\s-]*\])?)(?P<reason>.*)$"
 )
+DOTTED = re.compile(r"(?:libs|services|cli)(?:\.\w+)+")
 UNFINISHED = re.compile(r"\b(?:TO[D]O|FIX[M]E|X[X]X)\b")
 
 
@@ -210,3 +211,38 @@ def rule_list(words: str) -> set[str]:
             first, _, last = number.partition("..")
             found.update(f"{family}-{n}" for n in (range(int(first), int(last) + 1) if last else [number]))
     return found
+
+
+def imported(source: str) -> set[str]:
+    """Every dotted name that a module may load: imports, and strings that are dotted names (`python -m x.y`)."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            dots = "." * node.level
+            found.add(dots + node.module)
+            found.update(f"{dots}{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update("." * node.level + alias.name for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and DOTTED.fullmatch(node.value):
+            found.add(node.value)
+    return found
+
+
+def absolute(path: str, name: str) -> str:
+    """A relative import as seen from the module at `path`, made absolute."""
+    level = len(name) - len(name.lstrip("."))
+    package = PurePosixPath(path).parts[:-1]
+    return ".".join((*package[: len(package) - level + 1], name[level:])) if level else name
+
+
+def dead(sources: dict[str, str], entries: set[str]) -> list[str]:
+    """A module that nothing loads misleads its readers. Entry points are loaded by people, tests do not count."""
+    loaded = {absolute(path, name) for path, source in sources.items() for name in imported(source)}
+    return sorted(
+        f"{path}: nothing loads this module"
+        for path in sources
+        if not any(PurePosixPath(path).match(entry) for entry in entries)
+        and path.removesuffix(".py").replace("/", ".") not in loaded
+    )

@@ -42,3 +42,17 @@ def test_patches_are_refused():
 def test_tests_use_fakes_and_never_patches():
     """Every double comes in through a port, and no test synchronises by sleeping."""
     assert breaches_of(rules.patched, "tests") == []
+
+
+def test_a_module_that_nothing_loads_is_refused():
+    """The rule fails on a module without importers; relative imports count as imports."""
+    sources = {"libs/a/x.py": "from . import y\n", "libs/a/y.py": "", "libs/a/z.py": ""}
+    assert rules.dead(sources, {"x.py"}) == ["libs/a/z.py: nothing loads this module"]
+
+
+def test_no_module_is_dead():
+    """Every module of the product is loaded by the product, or is a door that entry_points.txt names."""
+    lines = (tree.ROOT / "tests/tidy/entry_points.txt").read_text().splitlines()
+    entries = {line.split("#")[0].strip() for line in lines} - {""}
+    sources = {path: tree.text(path) or "" for path in tree.python(*tree.PRODUCT)}
+    assert rules.dead(sources, entries) == []
