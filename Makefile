@@ -49,6 +49,7 @@ lint: setup ## ruff, mypy, import contracts, buf, generated code
 	$(BIN)/lint-imports
 	$(BIN)/python tools/gen.py --check
 	$(BIN)/buf lint
+	$(BIN)/buf format protos --diff --exit-code
 	@$(MAKE) breaking
 
 .PHONY: breaking

@@ -82,9 +82,24 @@ def test_a_contract_fails_on_a_violation(copy: Path, contract: str, place: str, 
     assert place.split("/")[-1] in said
 
 
-def test_every_contract_has_a_violation():
+@pytest.fixture
+def config() -> configparser.ConfigParser:
+    """The contracts as they are configured."""
+    parser = configparser.ConfigParser()
+    parser.read(tree.ROOT / ".importlinter")
+    return parser
+
+
+def test_every_house_has_its_rooms_checked(config: configparser.ConfigParser):
+    """A new house cannot escape the floors: each context stands in exactly one contract of rooms."""
+    houses = {"/".join(path.split("/")[:2]) for path in tree.python("services") if path.count("/") > 1}
+    checked = [place for name in config.sections() for place in config[name].get("containers", "").split()]
+    assert sorted(houses - {"services/studio"}) == sorted(
+        place.replace(".", "/") for place in checked if place.startswith("services.")
+    )
+
+
+def test_every_contract_has_a_violation(config: configparser.ConfigParser):
     """No contract is added without an injected violation."""
-    config = configparser.ConfigParser()
-    config.read(tree.ROOT / ".importlinter")
     contracts = {name.split(":")[-1] for name in config.sections() if ":contract:" in name}
     assert contracts == {contract for contract, _, _ in VIOLATIONS}
