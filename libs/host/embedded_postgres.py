@@ -101,6 +101,11 @@ class EmbeddedPostgres:
             raise EmbeddedPostgresError("the embedded PostgreSQL is not started")
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the server process lives."""
+        return self._process is not None and self._process.poll() is None
+
     async def __aenter__(self) -> "EmbeddedPostgres":
         await self.start()
         return self
@@ -128,7 +133,7 @@ class EmbeddedPostgres:
 
     async def ensure_running(self) -> bool:
         """Start the server again if it has died. True if that was needed."""
-        if self._process is None or self._identity is None or self._process.poll() is None:
+        if self._process is None or self._identity is None or self.is_running:
             return False
         log.error("the embedded PostgreSQL died with code %s; starting it again", self._process.returncode)
         await self._launch(self._identity)
