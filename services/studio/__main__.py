@@ -1,0 +1,3 @@
+from services.studio.command import main
+
+raise SystemExit(main())

@@ -1,0 +1,184 @@
+"""Puts a studio together and serves it on one port.
+
+`/{account}/api/v3` or `/{account}/v1` is an account in its dialect; the un-prefixed `/api/v3` and `/v1` belong to the
+default account of each dialect; `/lab` is the control surface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable, Generator
+from pathlib import Path
+from types import TracebackType
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from services.studio.desk import Desk
+from services.studio.domain.refusals import Reason, Refusal
+from services.studio.renders import Renders
+from services.studio.routes.connection import CuttableProtocol
+from services.studio.routes.door import Call, Door, Handler
+from services.studio.routes.lab import BASES, LabRoutes
+from services.studio.routes.tasks import TaskRoutes
+from services.studio.routes.works import WorkRoutes
+from services.studio.settings import StudioConfig
+
+DRAIN_S = 2
+
+
+class Studio:
+    """A running studio: `async with Studio(config, data) as studio: studio.base_url("aurora")`.
+
+    `port` 0 takes a free one. Jobs, files and the ledger live under `data`; fault rules and changed settings do not
+    outlive the process. Raises OSError when the port is taken.
+    """
+
+    def __init__(self, config: StudioConfig, data: Path, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._config = config
+        self._data = data
+        self._host, self._port = host, port
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Studio:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def url(self) -> str:
+        """Where the studio answers, without a path."""
+        return f"http://{self._host}:{self._port}"
+
+    def base_url(self, account_id: str) -> str:
+        """The account's base URL as a catalogue wants it, version prefix included."""
+        return f"{self.url}/{account_id}{BASES[self._config.accounts[account_id].dialect]}"
+
+    def key(self, account_id: str) -> str:
+        """The account's configured key."""
+        return self._config.accounts[account_id].key
+
+    async def start(self) -> None:
+        """Listens and takes up unfinished jobs; returns when requests are answered."""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((self._host, self._port))
+            self._desk = Desk(self._config, self._data)
+        except BaseException:
+            listener.close()
+            raise
+        self._port = listener.getsockname()[1]
+        self._renders = Renders(self._desk)
+        self._renders.start()
+        self._server = _Server(_uvicorn_config(self._application()))
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]), name="studio-server")
+        await self._server.up.wait()
+
+    async def stop(self) -> None:
+        """Stops answering, lets go of work under way (a restart takes it up) and closes the archive."""
+        if self._server is None or self._serving is None:
+            return
+        self._server.should_exit = True
+        await self._serving
+        await self._renders.stop()
+        self._desk.archive.close()
+        self._server = self._serving = None
+
+    async def _reset(self) -> None:
+        await self._renders.stop()
+        self._desk.reset()
+
+    def _application(self) -> Starlette:
+        lab = LabRoutes(self._desk, self._renders, self._reset)
+        routes: list[BaseRoute] = [Route("/", self._index), Route("/healthz", self._index), *lab.routes()]
+        for account_id in self._config.accounts:
+            routes += self._account_routes(account_id, f"/{account_id}")
+        for account_id in self._config.defaults.values():
+            routes += self._account_routes(account_id, "")
+        return Starlette(routes=routes)
+
+    def _account_routes(self, account_id: str, prefix: str) -> list[BaseRoute]:
+        tasks, works = TaskRoutes(self._desk, self._renders), WorkRoutes(self._desk)
+        table: dict[str, list[tuple[str, str, Handler]]] = {
+            "ark": [
+                ("POST", "/contents/generations/tasks", tasks.create),
+                ("GET", "/contents/generations/tasks", tasks.list),
+                ("GET", "/contents/generations/tasks/{task_id}", tasks.get),
+                ("DELETE", "/contents/generations/tasks/{task_id}", tasks.delete),
+                ("POST", "/images/generations", works.ark_images),
+            ],
+            "openai": [
+                ("GET", "/models", works.models),
+                ("POST", "/images/generations", works.openai_images),
+                ("POST", "/audio/speech", works.speech),
+            ],
+        }
+        dialect = self._config.accounts[account_id].dialect
+        base = prefix + BASES[dialect]
+        door = Door(self._desk, account_id)
+        routes: list[BaseRoute] = [
+            Route(base + path, _endpoint(door, prefix, handler), methods=[method])
+            for method, path, handler in table[dialect]
+        ]
+        every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+        routes.append(Route(base + "/{rest:path}", _endpoint(door, prefix, _nothing_here), methods=every))
+        if prefix:
+            routes.append(Route(prefix + "/files/{name}", _endpoint(door, prefix, works.file, open_to_all=True)))
+        return routes
+
+    async def _index(self, request: Request) -> Response:
+        return JSONResponse({"studio": "ok", "accounts": {name: self.base_url(name) for name in self._config.accounts}})
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: whoever starts the studio decides what a signal means."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.up.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+def _uvicorn_config(application: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        http=CuttableProtocol,
+        ws="none",
+        lifespan="off",
+        proxy_headers=False,
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=DRAIN_S,
+    )
+
+
+def _endpoint(
+    door: Door, prefix: str, handler: Handler, *, open_to_all: bool = False
+) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        return await door.serve(request, request.url.path.removeprefix(prefix), handler, open_to_all=open_to_all)
+
+    return endpoint
+
+
+async def _nothing_here(call: Call) -> Response:
+    raise Refusal(Reason.ROUTE_UNKNOWN, f"There is no {call.request.method} {call.path}.")

@@ -1,0 +1,82 @@
+"""Virtual accounts: what a provider's customer account is, in the eyes of that provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+DIALECTS = ("ark", "openai")
+KINDS = ("video", "image", "speech")
+UNITS = ("second", "image", "request", "million_tokens", "thousand_characters")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one model of one account costs.
+
+    `rate` is in `currency` per `unit`; `rates` overrides it by output resolution ("720p") or image size.
+    `minimum` is the least that one accepted job costs.
+    """
+
+    currency: str
+    unit: str
+    rate: Decimal
+    rates: Mapping[str, Decimal] = field(default_factory=dict)
+    minimum: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model that an account may call, with the limits at which the provider refuses.
+
+    `concurrency` bounds the queued and running jobs of this model in its account; 0 leaves that to the account.
+    Counts of references are the most that one request may carry; 0 means the model cannot take that material at all.
+    """
+
+    id: str
+    kind: str
+    price: Price
+    concurrency: int = 0
+    reference_images: int = 0
+    reference_videos: int = 0
+    reference_audios: int = 0
+    last_frame: bool = True
+    duration_min_s: int = 4
+    duration_max_s: int = 15
+    resolutions: tuple[str, ...] = ("480p", "720p", "1080p")
+    sizes: tuple[str, ...] = ()
+    n_max: int = 4
+    max_characters: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the work of an account looks: three colours from dark to light (hex), and what is drawn in its pictures."""
+
+    palette: tuple[str, str, str]
+    motif: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One virtual account.
+
+    `queue_s` and `render_s` are the seconds a job spends queued and running at `speed` 1; the real rendering happens
+    inside that time. `running` bounds the jobs that run at once, the rest waits queued; `concurrency` bounds both
+    together and is where the account answers 429. `real_person` is "allowed" or "refused".
+    """
+
+    id: str
+    dialect: str
+    key: str
+    style: Style
+    models: Mapping[str, Model]
+    revoked: bool = False
+    concurrency: int = 10
+    running: int = 10
+    queue_s: float = 0.3
+    render_s: float = 2.0
+    speed: float = 1.0
+    real_person: str = "refused"
+    charges_on_failure: bool = False

@@ -1,0 +1,108 @@
+"""What an account accepted, and the life of a task.
+
+| state | submitted | started | rendered | failed | DELETE |
+|---|---|---|---|---|---|
+| queued | - | running | - | failed | cancelled |
+| running | - | - | succeeded | failed | refused |
+| succeeded, failed, expired | - | - | - | - | record deleted |
+| cancelled | - | - | - | - | refused |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED, EXPIRED = (
+    "queued",
+    "running",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "expired",
+)
+STATES = (QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED, EXPIRED)
+ACTIVE = frozenset({QUEUED, RUNNING})
+ON_DELETE = {
+    QUEUED: "cancel",
+    RUNNING: "refuse",
+    SUCCEEDED: "forget",
+    FAILED: "forget",
+    EXPIRED: "forget",
+    CANCELLED: "refuse",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VideoJob:
+    """A clip to make. `expires_after_s` is the longest stay in the queue.
+
+    Materials are URLs (`data:` or `http(s):`) as they were asked for, names of kept files once the job is accepted.
+    """
+
+    prompt: str
+    duration_s: int
+    resolution: str
+    ratio: str
+    seed: int
+    first_frame: str = ""
+    last_frame: str = ""
+    reference_images: tuple[str, ...] = ()
+    reference_videos: tuple[str, ...] = ()
+    reference_audios: tuple[str, ...] = ()
+    audio: bool = True
+    return_last_frame: bool = False
+    watermark: bool = False
+    safety_identifier: str = ""
+    service_tier: str = "default"
+    expires_after_s: int = 172_800
+
+
+@dataclass(frozen=True, slots=True)
+class ImageJob:
+    """`n` pictures of `width` x `height` pixels. `encoding` is png, jpeg or webp; `as_url` asks for links."""
+
+    prompt: str
+    width: int
+    height: int
+    n: int
+    seed: int
+    references: tuple[str, ...] = ()
+    encoding: str = "png"
+    as_url: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechJob:
+    """Words to say. `rate` is 1.0 for the natural pace; `encoding` is wav or mp3."""
+
+    text: str
+    voice: str
+    rate: float = 1.0
+    encoding: str = "mp3"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a task failed, in the words of the dialect."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One accepted asynchronous job, times in epoch seconds. `fate` is the end that a script or a marker chose."""
+
+    id: str
+    account: str
+    model: str
+    status: str
+    job: VideoJob
+    created_at: float
+    updated_at: float
+    fate: Failure | None = None
+    expire: bool = False
+    error: Failure | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    usage: dict[str, Any] = field(default_factory=dict)

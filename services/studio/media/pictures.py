@@ -1,0 +1,125 @@
+"""Pictures with Pillow: a scene from a prompt in the account's colours, and the badge that names its maker."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import random
+from pathlib import Path
+
+from PIL import Image, ImageColor, ImageDraw, ImageFont, ImageOps
+
+from services.studio.domain.accounts import Style
+from services.studio.media.motifs import MOTIFS
+
+Colour = tuple[int, int, int]
+
+
+def scene(prompt: str, seed: int, size: tuple[int, int], style: Style) -> Image.Image:
+    """A landscape for this prompt. The same prompt, seed, size and style give the same picture."""
+    digest = hashlib.sha256(f"{prompt}|{seed}|{style.motif}".encode()).digest()
+    chance = random.Random(digest)
+    dark, middle, light = colours(style)
+    picture = _sky(size, dark, middle, light, chance.uniform(0.35, 0.65))
+    draw = ImageDraw.Draw(picture, "RGBA")
+    width, height = size
+    radius = height * chance.uniform(0.07, 0.14)
+    x, y = width * chance.uniform(0.15, 0.85), height * chance.uniform(0.15, 0.4)
+    draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*light, 230))
+    for layer in range(3):
+        _hill(draw, size, blend(middle, dark, 0.35 + layer * 0.3), 0.62 + layer * 0.11, chance)
+    MOTIFS[style.motif](draw, size, (dark, middle, light), chance)
+    return picture
+
+
+def badge(width: int, text: str, style: Style, caption: str = "") -> Image.Image:
+    """The strip for the foot of a picture: who made it on the left, the prompt's beginning on the right.
+
+    The font that ships with Pillow is Latin: letters that it does not have are left out of the caption.
+    """
+    caption = " ".join("".join(letter if letter < "\u0250" else " " for letter in caption).split())
+    dark, middle, light = colours(style)
+    height = max(18, width // 24)
+    strip = Image.new("RGB", (width, height), blend(dark, (0, 0, 0), 0.35))
+    draw = ImageDraw.Draw(strip)
+    draw.rectangle((0, 0, width, max(1, height // 12)), fill=middle)
+    font = ImageFont.load_default(size=max(10, int(height * 0.58)))
+    pad = height // 3
+    draw.text((pad, height / 2), text, font=font, fill=light, anchor="lm")
+    room = width - draw.textlength(text, font=font) - 4 * pad
+    while caption and draw.textlength(caption, font=font) > room:
+        caption = caption[:-2].rstrip() + "…" if len(caption) > 3 else ""
+    draw.text((width - pad, height / 2), caption, font=font, fill=blend(light, middle, 0.3), anchor="rm")
+    return strip
+
+
+def signed(picture: Image.Image, text: str, style: Style, caption: str = "") -> Image.Image:
+    """The picture with the badge over its foot and a frame in the account's colour."""
+    strip = badge(picture.width, text, style, caption)
+    picture.paste(strip, (0, picture.height - strip.height))
+    frame = max(2, picture.width // 160)
+    ImageDraw.Draw(picture).rectangle(
+        (0, 0, picture.width - 1, picture.height - 1), outline=colours(style)[1], width=frame
+    )
+    return picture
+
+
+def still(path: Path, size: tuple[int, int]) -> Image.Image:
+    """A given picture cut to `size`."""
+    with Image.open(path) as picture:
+        return ImageOps.fit(picture.convert("RGB"), size, Image.Resampling.BILINEAR)
+
+
+def referenced(scenery: Image.Image, references: list[Path]) -> Image.Image:
+    """The scene with the reference pictures shown in it, so that a person sees that they were used."""
+    shown = references[:4]
+    side = scenery.height // 3
+    for index, path in enumerate(shown):
+        inset = ImageOps.expand(still(path, (side, side)), border=max(2, side // 40), fill="white")
+        scenery.paste(inset, (side // 6 + index * (inset.width + side // 8), side // 6))
+    return scenery
+
+
+def encoded(picture: Image.Image, encoding: str) -> bytes:
+    """The bytes of a picture as png, jpeg or webp; quick rather than small."""
+    buffer = io.BytesIO()
+    options = {"png": {"compress_level": 1}, "jpeg": {"quality": 85}, "webp": {"quality": 80, "method": 0}}[encoding]
+    picture.save(buffer, encoding.upper(), **options)
+    return buffer.getvalue()
+
+
+def colours(style: Style) -> tuple[Colour, Colour, Colour]:
+    """Dark, middle and light of a style as RGB."""
+    dark, middle, light = (ImageColor.getrgb(colour)[:3] for colour in style.palette)
+    return dark, middle, light
+
+
+def blend(one: Colour, other: Colour, share: float) -> Colour:
+    """`one` with `share` of `other`."""
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def _sky(size: tuple[int, int], dark: Colour, middle: Colour, light: Colour, midpoint: float) -> Image.Image:
+    gradient = Image.linear_gradient("L").resize(size, Image.Resampling.BILINEAR)
+    return ImageOps.colorize(gradient, dark, blend(light, middle, 0.35), mid=middle, midpoint=round(midpoint * 255))
+
+
+def _hill(draw: ImageDraw.ImageDraw, size: tuple[int, int], colour: Colour, base: float, chance: random.Random) -> None:
+    width, height = size
+    phase, waves, swing = chance.uniform(0, 6.3), chance.uniform(0.8, 2.2), chance.uniform(0.03, 0.08)
+    steps = 48
+    line = [
+        (
+            width * step / steps,
+            height
+            * (
+                base
+                + swing * math.sin(phase + waves * 6.3 * step / steps)
+                + swing / 3 * math.sin(3 * phase + waves * 17 * step / steps)
+            ),
+        )
+        for step in range(steps + 1)
+    ]
+    draw.polygon([(0, height), *line, (width, height)], fill=colour)

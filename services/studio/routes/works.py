@@ -1,0 +1,147 @@
+"""Synchronous work: pictures in both dialects, speech and models in OpenAI's, and the files that were made."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from services.studio.desk import Desk
+from services.studio.dialects import ark, openai
+from services.studio.domain import markers
+from services.studio.domain.accounts import Account, Model
+from services.studio.domain.jobs import FAILED, SUCCEEDED, ImageJob
+from services.studio.domain.prices import image_charge, speech_charge
+from services.studio.domain.refusals import Reason, Refusal
+from services.studio.media import materials, pictures, voice
+from services.studio.routes.door import Call, accept, check_prompt, model_of
+from services.studio.routes.tasks import amount
+
+MEDIA_TYPES = {"mp4": "video/mp4", "png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
+
+
+class WorkRoutes:
+    """The handlers; each runs behind a Door."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def ark_images(self, call: Call) -> Response:
+        """POST Seedream pictures; a picture that moderation stops is an error item in a 200."""
+        model = model_of(call, "image")
+        job = ark.read_image(call.body, model)
+
+        async def work() -> tuple[Response, int]:
+            names = await self._pictures(call, model, job)
+            data = [self._item(call, job, name) | {"size": f"{job.width}x{job.height}"} for name in names]
+            if markers.late(job.prompt, call.account.real_person):
+                text = "The request failed because the output image may contain sensitive information."
+                data[-1] = {"error": {"code": "OutputImageSensitiveContentDetected", "message": text}}
+            view = ark.image_view(model.id, int(self._desk.now()), job, data)
+            return JSONResponse(view), view["usage"]["generated_images"]
+
+        return await self._image_job(call, model, job, work)
+
+    async def openai_images(self, call: Call) -> Response:
+        """POST pictures; moderation of the output refuses the whole request."""
+        model = model_of(call, "image")
+        job = openai.read_image(call.body, model)
+
+        async def work() -> tuple[Response, int]:
+            names = await self._pictures(call, model, job)
+            reason = markers.late(job.prompt, call.account.real_person)
+            if reason is not None:
+                raise Refusal(reason, "")
+            data = [self._item(call, job, name) for name in names]
+            return JSONResponse(openai.image_view(int(self._desk.now()), job, data)), job.n
+
+        return await self._image_job(call, model, job, work)
+
+    async def speech(self, call: Call) -> Response:
+        """POST speech; answers the sound itself."""
+        model = model_of(call, "speech")
+        job = openai.read_speech(call.body, model)
+        check_prompt(call, job.text)
+        price = amount(speech_charge(model.price, job))
+
+        async def work() -> tuple[Response, str]:
+            media_type = "audio/wav" if job.encoding == "wav" else "audio/mpeg"
+            return Response(await voice.make(job), media_type=media_type), price
+
+        return await self._accepted(call, model, "speech", price, work)
+
+    async def models(self, call: Call) -> Response:
+        """GET the models of the account."""
+        view = openai.models_view(call.account.models.values(), call.account.id, int(self._desk.started_at))
+        return JSONResponse(view)
+
+    async def file(self, call: Call) -> Response:
+        """GET a file; its name is the secret, as in a signed link."""
+        name = call.request.path_params["name"]
+        path = self._desk.files / name
+        if "/" in name or not path.is_file():
+            raise Refusal(Reason.TASK_UNKNOWN, f"There is no file {name}.")
+        return FileResponse(path, media_type=MEDIA_TYPES.get(path.suffix[1:], "application/octet-stream"))
+
+    async def _image_job(
+        self, call: Call, model: Model, job: ImageJob, work: Callable[[], Awaitable[tuple[Response, int]]]
+    ) -> Response:
+        check_prompt(call, job.prompt)
+
+        async def priced() -> tuple[Response, str]:
+            response, made = await work()
+            return response, amount(image_charge(model.price, job, made))
+
+        return await self._accepted(call, model, "image", amount(image_charge(model.price, job, job.n)), priced)
+
+    async def _accepted(
+        self, call: Call, model: Model, kind: str, price: str, work: Callable[[], Awaitable[tuple[Response, str]]]
+    ) -> Response:
+        """Takes the job on, does it, and settles it at what the work says it cost; a failed one costs nothing."""
+        account, desk = call.account, self._desk
+        desk.take_slot(account, model)
+        try:
+            submission = accept(desk, call, kind, model, price)
+            started_at = desk.now()
+            try:
+                if call.fate is not None:
+                    raise Refusal(Reason.INTERNAL, call.fate.message)
+                response, charged = await work()
+                await asyncio.sleep(max(0.0, self._ends_at(account, started_at) - desk.now()))
+            except BaseException:
+                desk.archive.settled(submission, FAILED, price if account.charges_on_failure else None, desk.now())
+                raise
+            desk.archive.settled(submission, SUCCEEDED, charged, desk.now())
+            return response
+        finally:
+            desk.free_slot(account.id, model.id)
+
+    def _ends_at(self, account: Account, started_at: float) -> float:
+        return started_at + (account.queue_s + account.render_s) / account.speed
+
+    async def _pictures(self, call: Call, model: Model, job: ImageJob) -> list[str]:
+        """Draws the pictures into files and gives their names."""
+        references = [await materials.keep(url, self._desk.inputs, image=True) for url in job.references]
+        seed = job.seed if job.seed >= 0 else secrets.randbelow(2**31)
+        style = call.account.style
+        signature = f"{call.account.id} · {model.id.removeprefix('doubao-')}"
+
+        def draw(index: int) -> str:
+            picture = pictures.scene(job.prompt, seed + index, (job.width, job.height), style)
+            if references:
+                picture = pictures.referenced(picture, [self._desk.inputs / name for name in references])
+            content = pictures.encoded(pictures.signed(picture, signature, style, job.prompt), job.encoding)
+            name = f"img-{secrets.token_hex(8)}.{job.encoding}"
+            (self._desk.files / name).write_bytes(content)
+            return name
+
+        return [await asyncio.to_thread(draw, index) for index in range(job.n)]
+
+    def _item(self, call: Call, job: ImageJob, name: str) -> dict[str, Any]:
+        if job.as_url:
+            return {"url": call.link(name)}
+        return {"b64_json": base64.b64encode((self._desk.files / name).read_bytes()).decode()}

@@ -1,0 +1,130 @@
+"""Settings of the studio: the accounts, who answers un-prefixed paths, and how clips are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from services.studio.domain.accounts import DIALECTS, KINDS, UNITS, Account, Model, Price, Style
+
+DEFAULT_FILE = Path(__file__).with_name("accounts.yaml")
+
+
+class SettingsError(ValueError):
+    """The configuration cannot be used; the text names the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """`workers` renders run at once; `scale` multiplies the drawn size of clips; `fps` is their real frame rate."""
+
+    workers: int = 2
+    scale: float = 1.0
+    fps: int = 12
+
+
+@dataclass(frozen=True, slots=True)
+class StudioConfig:
+    """Everything that a studio is started with."""
+
+    accounts: Mapping[str, Account]
+    defaults: Mapping[str, str]
+    render: Render = Render()
+
+    @classmethod
+    def default(cls) -> StudioConfig:
+        """The accounts of `accounts.yaml`."""
+        return cls.from_file(DEFAULT_FILE)
+
+    @classmethod
+    def from_file(cls, path: Path) -> StudioConfig:
+        """Reads a YAML file. Raises SettingsError."""
+        try:
+            return cls.from_mapping(yaml.safe_load(path.read_text(encoding="utf-8")))
+        except (OSError, yaml.YAMLError) as error:
+            raise SettingsError(f"{path}: {error}") from error
+
+    @classmethod
+    def from_mapping(cls, source: Any) -> StudioConfig:
+        """Reads the same shape from plain values. Raises SettingsError."""
+        given = _object(source, "the configuration", {"accounts", "defaults", "render"})
+        listed = given.get("accounts")
+        if not isinstance(listed, list) or not listed:
+            raise SettingsError("accounts: a list of at least one account")
+        accounts = {account.id: account for account in (read_account(item) for item in listed)}
+        if len(accounts) < len(listed):
+            raise SettingsError("accounts: two accounts have the same id")
+        defaults = {account.dialect: account.id for account in reversed(accounts.values())}
+        defaults |= _object(given.get("defaults", {}), "defaults", set(DIALECTS))
+        for dialect, account_id in defaults.items():
+            if account_id not in accounts or accounts[account_id].dialect != dialect:
+                raise SettingsError(f"defaults.{dialect}: no {dialect} account is called {account_id!r}")
+        render = _object(given.get("render", {}), "render", {"workers", "scale", "fps"})
+        return cls(accounts, defaults, Render(**render))
+
+    def adjusted(self, **changes: Any) -> StudioConfig:
+        """The same studio with these fields changed on every account (say `queue_s=0, render_s=0` for a test)."""
+        accounts = {key: replace(account, **changes) for key, account in self.accounts.items()}
+        return replace(self, accounts=accounts)
+
+
+def read_account(source: Any) -> Account:
+    """Reads one account. Raises SettingsError."""
+    given = _object(source, "account", {field.name for field in fields(Account)})
+    where = f"account {given.get('id')!r}"
+    for required in ("id", "dialect", "key", "style", "models"):
+        if not given.get(required):
+            raise SettingsError(f"{where}: {required} is missing")
+    if given["dialect"] not in DIALECTS:
+        raise SettingsError(f"{where}: dialect is one of {', '.join(DIALECTS)}")
+    style = _object(given.pop("style"), f"{where}.style", {"palette", "motif"})
+    models = [read_model(item, where) for item in given.pop("models")]
+    return Account(
+        **given,
+        style=Style(tuple(style["palette"]), style["motif"]),
+        models={model.id: model for model in models},
+    )
+
+
+def read_model(source: Any, where: str) -> Model:
+    """Reads one model of an account. Raises SettingsError."""
+    given = _object(source, f"{where}.models", {field.name for field in fields(Model)})
+    where = f"{where} model {given.get('id')!r}"
+    if not given.get("id") or given.get("kind") not in KINDS:
+        raise SettingsError(f"{where}: id and a kind of {', '.join(KINDS)} are needed")
+    for name in ("resolutions", "sizes"):
+        if name in given:
+            given[name] = tuple(given[name])
+    given["price"] = read_price(given.get("price"), where)
+    return Model(**given)
+
+
+def read_price(source: Any, where: str) -> Price:
+    """Reads a price; amounts are decimal strings. Raises SettingsError."""
+    given = _object(source, f"{where}.price", {field.name for field in fields(Price)})
+    if given.get("unit") not in UNITS:
+        raise SettingsError(f"{where}.price: unit is one of {', '.join(UNITS)}")
+    try:
+        return Price(
+            currency=str(given["currency"]),
+            unit=given["unit"],
+            rate=Decimal(str(given["rate"])),
+            rates={str(key): Decimal(str(rate)) for key, rate in given.get("rates", {}).items()},
+            minimum=Decimal(str(given.get("minimum", "0"))),
+        )
+    except (KeyError, InvalidOperation) as error:
+        raise SettingsError(f"{where}.price: {error!r}") from error
+
+
+def _object(source: Any, what: str, known: set[str]) -> dict[str, Any]:
+    if not isinstance(source, Mapping):
+        raise SettingsError(f"{what}: an object is needed")
+    unknown = sorted(set(source) - known)
+    if unknown:
+        raise SettingsError(f"{what}: does not know {', '.join(map(str, unknown))}")
+    return dict(source)
