@@ -51,9 +51,9 @@ def room(root: Path, place: str) -> Path:
     if module.exists():
         return module
     folder = root / place
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        (folder / "__init__.py").touch()
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").touch()
     return folder / "injected.py"
 
 
