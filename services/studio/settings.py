@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
@@ -10,8 +11,9 @@ from typing import Any
 
 import yaml
 
-from services.studio.domain.accounts import DIALECTS, KINDS, UNITS, Account, Model, Price, Style
+from services.studio.domain.accounts import DIALECTS, KINDS, MOTIFS, UNITS, Account, Model, Price, Style
 
+RESERVED = ("api", "healthz", "lab", "v1")  # first parts of paths that are not accounts
 DEFAULT_FILE = Path(__file__).with_name("accounts.yaml")
 
 
@@ -80,9 +82,13 @@ def read_account(source: Any) -> Account:
     for required in ("id", "dialect", "key", "style", "models"):
         if not given.get(required):
             raise SettingsError(f"{where}: {required} is missing")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", str(given["id"])) or given["id"] in RESERVED:
+        raise SettingsError(f"{where}: an id is small letters, digits and dashes, and none of {', '.join(RESERVED)}")
     if given["dialect"] not in DIALECTS:
         raise SettingsError(f"{where}: dialect is one of {', '.join(DIALECTS)}")
     style = _object(given.pop("style"), f"{where}.style", {"palette", "motif"})
+    if style.get("motif") not in MOTIFS or len(style.get("palette", ())) != 3:
+        raise SettingsError(f"{where}.style: a palette of three colours and a motif of {', '.join(MOTIFS)}")
     models = [read_model(item, where) for item in given.pop("models")]
     return Account(
         **given,

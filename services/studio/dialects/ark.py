@@ -45,6 +45,9 @@ MESSAGES = {
     Reason.INTERNAL: "The service encountered an unexpected internal error.",
 }
 
+# Headers that go with a refusal; Ark says nothing of when to come back.
+HEADERS: dict[Reason, dict[str, str]] = {}
+
 # What a bare HTTP status means when a script gives no body.
 STATUS_CODES = {
     400: ("InvalidParameter", "BadRequest"),

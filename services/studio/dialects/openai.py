@@ -42,6 +42,10 @@ MESSAGES = {
     Reason.CONCURRENCY: "Rate limit reached on concurrent requests. Please try again in 1s.",
     Reason.INTERNAL: "The server had an error while processing your request.",
 }
+# Headers that go with a refusal.
+HEADERS: dict[Reason, dict[str, str]] = {
+    Reason.CONCURRENCY: {"Retry-After": "1", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s"}
+}
 STATUS_CODES = {
     400: ("invalid_value", "invalid_request_error"),
     401: ("invalid_api_key", "invalid_request_error"),

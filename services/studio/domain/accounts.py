@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 DIALECTS = ("ark", "openai")
+MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks")
 KINDS = ("video", "image", "speech")
 UNITS = ("second", "image", "request", "million_tokens", "thousand_characters")
 

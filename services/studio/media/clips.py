@@ -113,7 +113,8 @@ def _arguments(clip: Clip, work: Path, stills: list[Path], target: Path) -> list
     sound = ["-map", f"{count + 1}:a", "-af", "apad", "-c:a", "aac", "-b:a", "48k"] if job.audio else []
     return [
         *inputs, "-filter_complex", ";".join(chains), "-map", "[out]", *sound, "-t", str(job.duration_s),
-        "-c:v", "libx264", "-preset", "ultrafast", "-crf", "28", "-threads", "1", "-movflags", "+faststart", str(target),
+        "-c:v", "libx264", "-preset", "ultrafast", "-crf", "28", "-threads", "1", "-movflags", "+faststart",
+        str(target),
     ]  # fmt: skip
 
 

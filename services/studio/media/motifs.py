@@ -72,6 +72,7 @@ def sparks(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, c
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*palette[2], chance.randint(90, 255)))
 
 
+# By the names in domain/accounts.
 MOTIFS: dict[str, Motif] = {
     "curtains": curtains,
     "pines": pines,

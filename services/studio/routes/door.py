@@ -139,13 +139,14 @@ class Door:
             if not open_to_all:
                 self._desk.authenticate(call.account, call.request.headers.get("authorization", ""))
             return self._marked(call, await handler(call))
-        except Refusal as refusal:
-            status, body = call.dialect.refuse(refusal, call.request_id)
+        except Refusal as error:
+            refusal = error
         except Exception:
             log.exception("account %s could not serve %s", call.account.id, call.path)
-            status, body = call.dialect.refuse(Refusal(Reason.INTERNAL, ""), call.request_id)
+            refusal = Refusal(Reason.INTERNAL, "")
+        status, body = call.dialect.refuse(refusal, call.request_id)
         self._refused(call, status, str(body["error"]["code"]))
-        return self._marked(call, JSONResponse(body, status))
+        return self._marked(call, JSONResponse(body, status, call.dialect.HEADERS.get(refusal.reason)))
 
     def _scripted(self, call: Call) -> Response:
         step = call.step

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import secrets
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -34,9 +35,12 @@ class WorkRoutes:
         """POST Seedream pictures; a picture that moderation stops is an error item in a 200."""
         model = model_of(call, "image")
         job = ark.read_image(call.body, model)
+        check_prompt(call, job.prompt)
+
+        references = await self._kept(job)
 
         async def work() -> tuple[Response, int]:
-            names = await self._pictures(call, model, job)
+            names = await self._pictures(call, model, job, references)
             data = [self._item(call, job, name) | {"size": f"{job.width}x{job.height}"} for name in names]
             if markers.late(job.prompt, call.account.real_person):
                 text = "The request failed because the output image may contain sensitive information."
@@ -50,9 +54,12 @@ class WorkRoutes:
         """POST pictures; moderation of the output refuses the whole request."""
         model = model_of(call, "image")
         job = openai.read_image(call.body, model)
+        check_prompt(call, job.prompt)
+
+        references = await self._kept(job)
 
         async def work() -> tuple[Response, int]:
-            names = await self._pictures(call, model, job)
+            names = await self._pictures(call, model, job, references)
             reason = markers.late(job.prompt, call.account.real_person)
             if reason is not None:
                 raise Refusal(reason, "")
@@ -90,8 +97,6 @@ class WorkRoutes:
     async def _image_job(
         self, call: Call, model: Model, job: ImageJob, work: Callable[[], Awaitable[tuple[Response, int]]]
     ) -> Response:
-        check_prompt(call, job.prompt)
-
         async def priced() -> tuple[Response, str]:
             response, made = await work()
             return response, amount(image_charge(model.price, job, made))
@@ -108,8 +113,6 @@ class WorkRoutes:
             submission = accept(desk, call, kind, model, price)
             started_at = desk.now()
             try:
-                if call.fate is not None:
-                    raise Refusal(Reason.INTERNAL, call.fate.message)
                 response, charged = await work()
                 await asyncio.sleep(max(0.0, self._ends_at(account, started_at) - desk.now()))
             except BaseException:
@@ -123,9 +126,13 @@ class WorkRoutes:
     def _ends_at(self, account: Account, started_at: float) -> float:
         return started_at + (account.queue_s + account.render_s) / account.speed
 
-    async def _pictures(self, call: Call, model: Model, job: ImageJob) -> list[str]:
+    async def _kept(self, job: ImageJob) -> list[Path]:
+        """The reference pictures as files. Raises Refusal before anything is accepted."""
+        folder = self._desk.inputs
+        return [folder / await materials.keep(url, folder, image=True) for url in job.references]
+
+    async def _pictures(self, call: Call, model: Model, job: ImageJob, references: list[Path]) -> list[str]:
         """Draws the pictures into files and gives their names."""
-        references = [await materials.keep(url, self._desk.inputs, image=True) for url in job.references]
         seed = job.seed if job.seed >= 0 else secrets.randbelow(2**31)
         style = call.account.style
         signature = f"{call.account.id} · {model.id.removeprefix('doubao-')}"
@@ -133,7 +140,7 @@ class WorkRoutes:
         def draw(index: int) -> str:
             picture = pictures.scene(job.prompt, seed + index, (job.width, job.height), style)
             if references:
-                picture = pictures.referenced(picture, [self._desk.inputs / name for name in references])
+                picture = pictures.referenced(picture, references)
             content = pictures.encoded(pictures.signed(picture, signature, style, job.prompt), job.encoding)
             name = f"img-{secrets.token_hex(8)}.{job.encoding}"
             (self._desk.files / name).write_bytes(content)
