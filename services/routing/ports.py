@@ -1,17 +1,19 @@
 """What routing needs of others, in its own words. Every call may raise `Fault`; none raises anything else.
 
-The store's ports stand beside their use in `store/`'s contract suites; these are the peers'.
+First the peers, then the store of Tasks; one contract suite each proves every implementation.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Protocol
 
 from libs.kernel.money import Money
 from services.routing.domain.catalog import Catalog, Channel, Supply
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
-from services.routing.domain.task import Artifact, Attempt, Failure
+from services.routing.domain.rounds import SelectionRound
+from services.routing.domain.task import Artifact, Attempt, Failure, Task
 
 
 class CatalogReader(Protocol):
@@ -68,7 +70,9 @@ class Refused:
 class Capacity(Protocol):
     """Slots."""
 
-    async def snapshot(self) -> tuple[Mapping[str, CapacityView], Mapping[str, CapacityView], Mapping[str, CapacityView]]:
+    async def snapshot(
+        self,
+    ) -> tuple[Mapping[str, CapacityView], Mapping[str, CapacityView], Mapping[str, CapacityView]]:
         """(by kind, by Channel id, by Supply id) at one moment."""
         ...
 
@@ -106,9 +110,7 @@ class Priced:
 class Quotes(Protocol):
     """Prices."""
 
-    async def quote(
-        self, kind: str, billing_mode: str, candidates: Sequence[Priced]
-    ) -> Mapping[str, QuoteView]:
+    async def quote(self, kind: str, billing_mode: str, candidates: Sequence[Priced]) -> Mapping[str, QuoteView]:
         """By Supply id, in the catalogue's currency."""
         ...
 
@@ -178,4 +180,151 @@ class Provider(Protocol):
 
     async def adapters(self) -> frozenset[str]:
         """Names of the dialects on offer."""
+        ...
+
+
+# --- The store of Tasks -----------------------------------------------------------------------------------------------
+
+
+class Lane(StrEnum):
+    """Two queues in one table, so that waiting Tasks never delay the polls of running ones."""
+
+    DISPATCH = "dispatch"
+    """Tasks in `queued`."""
+    FOLLOW = "follow"
+    """Tasks in `dispatching` or `running`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """Which Tasks; empty fields ask for nothing."""
+
+    task_ids: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    uncertain: bool = False
+    """Only those with an Attempt that is uncertain, or unresolved and without an operator's word."""
+    tenant: str = ""
+    page_size: int = 100
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A durable alert. `key` is its dedupe key: while it is not acknowledged, raising it again only counts."""
+
+    id: str
+    key: str
+    kind: str
+    severity: str
+    subject: str
+    message: str
+    cause: str
+    link: str
+    created_at: datetime
+    acknowledged_at: datetime | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write of a claimed Task: all of it or nothing.
+
+    `after` replaces `before`; Attempts that differ are written, never removed. `rounds` are appended. With `release`
+    the claim ends; without, it goes on. With `unless_cancelled` the write is refused once a cancel was asked for.
+    """
+
+    before: Task
+    after: Task
+    now: datetime
+    rounds: tuple[SelectionRound, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    release: bool = True
+    unless_cancelled: bool = False
+
+
+class TaskStore(Protocol):
+    """The durable queue, the Attempts and their rounds.
+
+    Laws: a write by a claim that was taken over changes nothing and raises Fault `fenced` (ATT-7); a terminal Task
+    never changes state; rounds and Attempts are never removed; one Task has at most one live Attempt.
+    """
+
+    async def add(self, task: Task) -> Task:
+        """Keep a new Task, due at once; if its id is known, the Task as it stands there (idempotent)."""
+        ...
+
+    async def get(self, task_id: str) -> Task | None:
+        """The Task with its Attempts."""
+        ...
+
+    async def find(self, query: TaskQuery) -> tuple[tuple[Task, ...], str]:
+        """A page, oldest first, and the token of the next one."""
+        ...
+
+    async def of_attempt(self, attempt_id: str) -> Task | None:
+        """The Task that this Attempt belongs to."""
+        ...
+
+    async def claim(self, lane: Lane, worker: str, count: int, now: datetime, until: datetime) -> tuple[Task, ...]:
+        """Take up to `count` due Tasks for `worker` until `until`; each claim raises the Task's epoch.
+
+        Due: not terminal, `next_action_at` reached, no claim in force. No Task goes to two claimers. The dispatch lane
+        takes turns between the classes of urgency (`domain.fairness`).
+        """
+        ...
+
+    async def claim_one(self, task_id: str, worker: str, now: datetime, until: datetime) -> Task | None:
+        """Take that Task, due or not, unless it is terminal or claimed."""
+        ...
+
+    async def prolong(self, claims: Sequence[tuple[str, int]], until: datetime) -> frozenset[str]:
+        """Prolong claims (task id, epoch); answers the ids of Tasks whose claim was lost."""
+        ...
+
+    async def save(self, write: Write) -> Task:
+        """Write under the claim that `before` was read with; the Task as stored.
+
+        Faults: `fenced` when the claim was taken over or the Task is terminal; `cancelled` with `unless_cancelled`.
+        A cancel that came in between makes the Task due at once, whatever `after` says.
+        """
+        ...
+
+    async def ask_cancel(self, task_id: str, reason: str, now: datetime) -> Task | None:
+        """Set the durable flag and make the Task due; a terminal Task is answered unchanged, None if unknown."""
+        ...
+
+    async def correct(self, attempt: Attempt, spent: Money, now: datetime) -> Task:
+        """Book an operator's word on an unresolved Attempt of a Task that has ended; state and fault stay."""
+        ...
+
+    async def wake(self, prefixes: Sequence[str], count: int, now: datetime) -> int:
+        """Make up to `count` waiting Tasks due, oldest first, whose reason begins with one of `prefixes`."""
+        ...
+
+    async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:
+        """Every round, oldest first."""
+        ...
+
+    async def live_leases(self) -> tuple[str, ...]:
+        """Capacity leases of every Attempt that has not ended."""
+        ...
+
+    async def unreported(self, count: int) -> tuple[Attempt, ...]:
+        """Attempts whose outcome is owed to health, oldest end first."""
+        ...
+
+    async def reported(self, attempt_ids: Sequence[str]) -> None:
+        """Health has acknowledged them."""
+        ...
+
+
+class AlertStore(Protocol):
+    """Alerts, deduplicated by key while not acknowledged."""
+
+    async def raise_alerts(self, alerts: Sequence[Alert]) -> None:
+        """Keep new ones; count those whose key is open."""
+        ...
+
+    async def alerts(self, kind: str, subject: str, page_size: int, page_token: str) -> tuple[tuple[Alert, ...], str]:
+        """A page, newest first, and the token of the next one."""
         ...

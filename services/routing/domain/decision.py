@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from libs.kernel.money import Money
-from services.routing.domain.catalog import Channel, DegradationRule, Model, Policy, Supply
+from services.routing.domain.catalog import Channel, DegradationRule, Model, Policy, Price, Supply
 from services.routing.domain.request import Request
 
 
@@ -76,6 +76,10 @@ class Inputs:
     catalog_revision: int = 0
     permitted: bool = True
     """Whether the tenant may use the model (SEL-1)."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Price rules by id. Only their billing mode and version are looked at; a missing one is never free (COST-4)."""
+    not_before: Mapping[str, datetime] = field(default_factory=dict)
+    """By Supply id: the earliest time of another Attempt there, from a Retry-After (ATT-3a)."""
 
 
 class Verdict(StrEnum):

@@ -128,6 +128,25 @@ class Attempt:
     finished_at: datetime | None = None
     reconcile_count: int = 0
     uncertain_deadline: datetime | None = None
+    reserved_at: datetime | None = None
+    rule: str = ""
+    """The degradation rule that shaped `input`; empty = sent as asked."""
+    requested_profile: str = ""
+    actual_profile: str = ""
+    dropped_inputs: tuple[str, ...] = ()
+    counted: bool = True
+    """Whether it counts against `max_attempts`: one whose bytes surely never left does not."""
+    poll_failures: int = 0
+    """Polls that failed in a row; they change nothing else (HLT-13)."""
+    polls_failing_since: datetime | None = None
+    cancel_tried: int = 0
+    """How often the provider was asked to stop it."""
+    cancel_refused: bool = False
+    """The provider said that it runs to its end."""
+    report_pending: bool = False
+    """Its outcome is owed to health."""
+    resolution: str = ""
+    """An operator's word, `accepted` or `not_accepted`, on an Attempt that ended unresolved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +185,11 @@ class Task:
     failure: Failure | None = None
     cancel_requested: bool = False
     finished_at: datetime | None = None
+    cancel_reason: str = ""
+    round_key: str = ""
+    """Digest of the last saved round's verdict and fates; an equal round is not saved again."""
+
+    @property
+    def live(self) -> Attempt | None:
+        """The one Attempt that has not ended; there is never a second (SEL-25)."""
+        return next((item for item in reversed(self.attempts) if item.state not in TERMINAL_ATTEMPTS), None)

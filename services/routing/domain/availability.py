@@ -1,0 +1,111 @@
+"""Whether a Supply may and can take an Attempt now: administrative state, health, capacity (SEL-4, SEL-8, SEL-9).
+
+A Channel stands in for no Supply and no Supply for a Channel: both are asked, the Channel first. The answer for the
+first reason that holds is a `Drop`; its `waits` says whether time alone may cure it (TIER-1a):
+
+| reason | step | waits |
+|---|---|---|
+| `draining`, `disabled` by an operator | SEL-4 | no |
+| `disabled` in health | SEL-8 | no |
+| `circuit_open`, `probe_busy` | SEL-8 | heal |
+| `concurrency`, `recovering`, `requests`, `tokens` | SEL-9 | full |
+| `retry_after` | ATT-3a | later |
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from services.routing.domain.catalog import Admin, Channel, Limits, Supply
+from services.routing.domain.decision import CapacityView, HealthView
+
+NEVER, HEAL, FULL, LATER = "", "heal", "full", "later"
+HEALTH_RANKS = {"healthy": 0, "degraded": 1, "recovering": 2, "probing": 3}
+UNHEALTHY = len(HEALTH_RANKS)
+HEALTHY = HealthView()
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Why a Supply is no candidate."""
+
+    step: str
+    reason: str
+    figures: str = ""
+    waits: str = NEVER
+    retry_at: datetime | None = None
+
+
+def forbidden(channel: Channel, supply: Supply) -> Drop | None:
+    """SEL-4: what the operator said."""
+    for name, admin in ((f"channel {channel.id}", channel.admin), (f"supply {supply.id}", supply.admin)):
+        if admin is not Admin.ENABLED:
+            return Drop("SEL-4", str(admin), f"{name} is {admin}")
+    return None
+
+
+def unhealthy(name: str, health: HealthView, capacity: CapacityView) -> Drop | None:
+    """SEL-8: what the breaker says of one object; `name` is for example `supply ark-main/seedance`."""
+    if health.state == "disabled":
+        return Drop("SEL-8", "disabled", f"{name} is disabled")
+    if health.state == "circuit_open":
+        until = f" until {clock_time(health.cooldown_until)}" if health.cooldown_until else ""
+        return Drop("SEL-8", "circuit_open", f"{name} circuit_open{until}", HEAL, health.cooldown_until)
+    if health.state == "probing" and capacity.in_use_current_epoch >= probe_slots(health):
+        used = capacity.in_use_current_epoch
+        return Drop("SEL-8", "probe_busy", f"{name} probing {used} of {probe_slots(health)}", HEAL)
+    return None
+
+
+def probe_slots(health: HealthView) -> int:
+    """Slots of a probing object: one, unless health says otherwise (HLT-2)."""
+    return 1 if health.limit is None else health.limit
+
+
+def full(name: str, health: HealthView, capacity: CapacityView) -> Drop | None:
+    """SEL-9: whether a gate of one object is closed. Leases of older health epochs count only against the
+    configured limit (CAP-4a)."""
+    if capacity.configured and capacity.in_use >= capacity.configured:
+        return _full(name, "concurrency", capacity.in_use, capacity.configured)
+    if health.limit is not None and capacity.in_use_current_epoch >= health.limit:
+        return _full(name, "recovering", capacity.in_use_current_epoch, health.limit)
+    if capacity.rpm and capacity.rpm_used >= capacity.rpm:
+        return _full(name, "requests", capacity.rpm_used, capacity.rpm)
+    if capacity.tpm and capacity.tpm_used >= capacity.tpm:
+        return _full(name, "tokens", capacity.tpm_used, capacity.tpm)
+    return None
+
+
+def _full(name: str, gate: str, used: int, limit: int) -> Drop:
+    return Drop("SEL-9", gate, f"{name} {gate} {used} of {limit}", FULL)
+
+
+def free_slots(health: HealthView, capacity: CapacityView) -> int | None:
+    """Slots that are left at one object; None = no gate of concurrency."""
+    left = []
+    if capacity.configured:
+        left.append(capacity.configured - capacity.in_use)
+    if health.limit is not None:
+        left.append(health.limit - capacity.in_use_current_epoch)
+    return max(0, min(left)) if left else None
+
+
+def fewest(*slots: int | None) -> int | None:
+    """The smallest of several numbers of free slots; None only when none of them is gated."""
+    gated = [count for count in slots if count is not None]
+    return min(gated) if gated else None
+
+
+def unseen_capacity(limits: Limits) -> CapacityView:
+    """The view of an object that capacity does not know yet: declared gates, nothing in use. Reserving decides."""
+    return CapacityView(configured=limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
+
+
+def worse(channel: HealthView, supply: HealthView) -> str:
+    """The state that ranks a Supply: its own or its Channel's, whichever is worse."""
+    channel_rank = HEALTH_RANKS.get(channel.state, UNHEALTHY)
+    return channel.state if channel_rank > HEALTH_RANKS.get(supply.state, UNHEALTHY) else supply.state
+
+
+def clock_time(moment: datetime) -> str:
+    """A moment as operators read it, whole seconds, in UTC."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

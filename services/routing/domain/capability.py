@@ -1,0 +1,111 @@
+"""Hard capability: whether what a request needs is within what a Supply, or a Public Model, admits (SEL-2, SEL-5).
+
+One table serves both: a Supply's `capabilities` and a model's `limits` have the same fields.
+
+| field of the declaration | compared with | absent means |
+|---|---|---|
+| `inputs: {reference_images: 9}` | number of materials; a material that the mapping does not name admits 0 | no limit |
+| `resolutions`, `ratios`, `sizes`, `voices`, `tasks` | the named choice, if one was made | no limit |
+| `duration_s: {min, max}` | seconds asked for | no limit |
+| `n_max`, `max_characters`, `max_batch`, `context_tokens`, `max_output_tokens` | an amount | no limit |
+| `dimensions` | the size of vectors, one or a list | no limit |
+| `features` | abilities needed; one that the list does not name is not there | no limit |
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from services.routing.domain.catalog import Spec
+from services.routing.domain.request_facts import Facts
+
+CHOICES = {"resolution": "resolutions", "ratio": "ratios", "size": "sizes", "voice": "voices", "task": "tasks"}
+AMOUNTS: Mapping[str, tuple[str, str, str]] = {
+    # amount: (field of the declaration, field of the input, noun)
+    "n": ("n_max", "n", "images"),
+    "characters": ("max_characters", "text", "characters"),
+    "batch": ("max_batch", "input", "texts"),
+    "context_tokens": ("context_tokens", "messages", "tokens of context"),
+    "output_tokens": ("max_output_tokens", "max_completion_tokens", "tokens of output"),
+}
+NOUNS = {"reference_images": "images", "reference_videos": "videos", "reference_audios": "audios"}
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """One need that is not met: the input's field, what it needs and what is admitted, for a person."""
+
+    field: str
+    needs: str
+    admits: str
+
+    @property
+    def figures(self) -> str:
+        """As written beside a dropped Supply: `needs 3 videos, admits 0`."""
+        return f"needs {self.needs}, admits {self.admits}"
+
+
+def misfits(declared: Spec, facts: Facts) -> list[Misfit]:
+    """Every need that the declaration does not meet, in a fixed order; none = it fits."""
+    if not declared:
+        return []
+    return [
+        *_inputs(declared.get("inputs"), facts),
+        *_choices(declared, facts),
+        *_duration(declared.get("duration_s"), facts),
+        *_amounts(declared, facts),
+        *_features(declared.get("features"), facts),
+    ]
+
+
+def _inputs(admitted: Mapping[str, Any] | None, facts: Facts) -> Iterator[Misfit]:
+    if admitted is None:
+        return
+    for name, count in facts.counts.items():
+        limit = int(admitted.get(name, 0))
+        if count > limit:
+            yield Misfit(name, f"{count} {NOUNS.get(name, name)}", str(limit))
+
+
+def _choices(declared: Spec, facts: Facts) -> Iterator[Misfit]:
+    for name, choice in facts.choices.items():
+        admitted = declared.get(CHOICES[name])
+        if admitted is not None and choice not in admitted:
+            yield Misfit(name, f"{name} {choice}", ", ".join(map(str, admitted)) or "none")
+
+
+def _duration(bounds: Mapping[str, Any] | None, facts: Facts) -> Iterator[Misfit]:
+    seconds = facts.amounts.get("duration_s")
+    if bounds is None or seconds is None:
+        return
+    low, high = bounds.get("min"), bounds.get("max")
+    if (low is not None and seconds < low) or (high is not None and seconds > high):
+        yield Misfit("duration_s", f"{seconds:g} s", _span(low, high))
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"at most {high:g} s"
+    return f"{low:g}-{high:g} s" if high is not None else f"at least {low:g} s"
+
+
+def _amounts(declared: Spec, facts: Facts) -> Iterator[Misfit]:
+    for name, amount in facts.amounts.items():
+        if name == "dimensions" and "dimensions" in declared:
+            sizes = declared["dimensions"]
+            offered = sizes if isinstance(sizes, (list, tuple)) else [sizes]
+            if amount not in offered:
+                yield Misfit("dimensions", f"{amount:g} dimensions", ", ".join(map(str, offered)))
+        elif name in AMOUNTS:
+            field, source, noun = AMOUNTS[name]
+            limit = declared.get(field)
+            if limit is not None and amount > limit:
+                yield Misfit(source, f"{amount:g} {noun}", f"{limit:g}")
+
+
+def _features(offered: Any, facts: Facts) -> Iterator[Misfit]:
+    if offered is None:
+        return
+    for name in facts.features:
+        if name not in offered:
+            yield Misfit(name, f"feature {name}", ", ".join(offered) or "none")

@@ -1,0 +1,71 @@
+"""The order of candidates (SEL-18): lexicographic, no weights.
+
+SEL-19 asks for a total order whatever the input, so every part of a key is a plain comparable value and the Supply id
+is the last one. A success rate is a number of whole per cent: the lower bound of its Wilson interval (95 %), rounded
+down, once `min_samples` outcomes are in the window, else the neutral 90. Without steps two rates that differ by noise
+would decide before cost; without a neutral value a Supply nobody has tried would rank first or last by accident.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import sqrt
+
+from services.routing.domain.catalog import Order
+from services.routing.domain.decision import HealthView
+
+NEUTRAL_PERCENT = 90
+Z = 1.959963984540054
+UNLIMITED = 1 << 31
+NANO = Decimal(1).scaleb(-9)
+
+Key = tuple[int | Decimal | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one surviving candidate is ordered by. `health_rank` 0 is best; `free_slots` None = no gate."""
+
+    supply: str
+    health_rank: int
+    success_percent: int
+    expected_cost: Decimal
+    free_slots: int | None
+    priority: int
+
+
+def success_percent(health: HealthView, min_samples: int) -> int:
+    """The quantised success rate, 0..100."""
+    if health.success_rate is None or health.samples < max(1, min_samples):
+        return NEUTRAL_PERCENT
+    low = health.success_rate_low
+    if low is None:
+        low = wilson_low(health.success_rate, health.samples)
+    return max(0, min(100, int(low * 100 + 1e-9)))
+
+
+def wilson_low(rate: float, samples: int) -> float:
+    """Lower bound of the 95 % Wilson score interval."""
+    square = Z * Z
+    centre = rate + square / (2 * samples)
+    margin = Z * sqrt(rate * (1 - rate) / samples + square / (4 * samples * samples))
+    return max(0.0, (centre - margin) / (1 + square / samples))
+
+
+def expected_cost(quote: Decimal, percent: int, charges_on_failure: bool) -> Decimal:
+    """SEL-20: what one success is expected to cost. An estimate under 1 % counts as 1 %."""
+    if not charges_on_failure:
+        return quote
+    return (quote * 100 / max(1, percent)).quantize(NANO)
+
+
+def order_key(order: Order, standing: Standing) -> Key:
+    """Smaller is better."""
+    slots = UNLIMITED if standing.free_slots is None else standing.free_slots
+    health, rate, cost = standing.health_rank, -standing.success_percent, standing.expected_cost
+    match order:
+        case Order.STABLE_FIRST:
+            return (health, rate, cost, -slots, standing.supply)
+        case Order.COST_FIRST:
+            return (cost, health, rate, -slots, standing.supply)
+        case Order.MANUAL_PRIORITY:
+            return (-standing.priority, cost, health, rate, -slots, standing.supply)

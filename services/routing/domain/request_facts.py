@@ -1,0 +1,166 @@
+"""What a request needs, read once from its input: the figures that capabilities and limits are compared with.
+
+Laws of this file:
+- reading never fails: `request_check` has refused what has the wrong shape, and what is left out needs nothing;
+- `normalised` is idempotent, so a request may be normalised where it enters and again where it is decided.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.routing.domain.catalog import Kind, Spec
+
+MATERIAL_LISTS = ("reference_images", "reference_videos", "reference_audios")
+MATERIALS = ("first_frame", "last_frame")
+DEFAULT_DURATION_S = 5
+CHARACTERS_PER_TOKEN = 4
+"""A low estimate on purpose: a supply is not dropped on a guess that may be too high."""
+
+DEFAULT_BILLING_MODES: Mapping[Kind, str] = {
+    Kind.VIDEO: "per_second",
+    Kind.IMAGE: "per_image",
+    Kind.CHAT: "per_token",
+    Kind.EMBEDDING: "per_token",
+    Kind.OCR: "per_page",
+    Kind.SPEECH: "per_character",
+}
+"""What a request that names no billing mode means (COST-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The needs of one request. None or empty = not asked for."""
+
+    kind: Kind
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Number of materials by input field; fields without any are left out."""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """Named choices: `resolution`, `ratio`, `size`, `voice`, `task`."""
+    amounts: Mapping[str, float] = field(default_factory=dict)
+    """Amounts: `duration_s`, `n`, `characters`, `batch`, `dimensions`, `context_tokens`, `output_tokens`."""
+    features: tuple[str, ...] = ()
+    """Abilities that are needed, in the order of their names."""
+    real_person: bool = False
+
+
+def billing_mode(kind: Kind, asked: str) -> str:
+    """The mode that a request is priced in."""
+    return asked or DEFAULT_BILLING_MODES[kind]
+
+
+def normalised(kind: Kind, limits: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same input with whole numbers as integers and the defaults that a price depends on said aloud.
+
+    Video: `duration_s` is 5, moved into the model's limits. Image: `n` is 1. Nothing else is invented: what a
+    provider chooses by itself (resolution, ratio) stays its own choice and is priced at the rule's plain rate.
+    """
+    result = {name: _whole(value) for name, value in given.items() if value is not None}
+    if kind is Kind.VIDEO and "duration_s" not in result:
+        bounds = limits.get("duration_s") or {}
+        longest = bounds.get("max", DEFAULT_DURATION_S)
+        result["duration_s"] = _whole(max(bounds.get("min", DEFAULT_DURATION_S), min(DEFAULT_DURATION_S, longest)))
+    if kind is Kind.IMAGE:
+        result.setdefault("n", 1)
+    return result
+
+
+def facts_of(kind: Kind, given: Mapping[str, Any]) -> Facts:
+    """Read the needs of a checked input."""
+    reader = _READERS[kind]
+    return reader(given)
+
+
+def _video(given: Mapping[str, Any]) -> Facts:
+    return Facts(
+        Kind.VIDEO,
+        counts=_counts(given),
+        choices=_named(given, "resolution", "ratio"),
+        amounts=_amounts({"duration_s": given.get("duration_s")}),
+        features=tuple(name for name in ("first_frame", "last_frame", "seed") if given.get(name) is not None),
+        real_person=given.get("real_person") is True,
+    )
+
+
+def _image(given: Mapping[str, Any]) -> Facts:
+    return Facts(
+        Kind.IMAGE,
+        counts=_counts(given),
+        choices=_named(given, "size"),
+        amounts=_amounts({"n": given.get("n", 1)}),
+        features=("seed",) if given.get("seed") is not None else (),
+    )
+
+
+def _chat(given: Mapping[str, Any]) -> Facts:
+    messages = given.get("messages") or ()
+    features = set()
+    if given.get("tools"):
+        features.add("tools")
+    if (given.get("response_format") or {}).get("type") == "json_schema":
+        features.add("json_schema")
+    parts = [part for message in messages for part in _parts(message)]
+    if any(part.get("type") == "image_url" for part in parts):
+        features.add("vision")
+    characters = sum(len(str(part.get("text") or "")) for part in parts)
+    output = given.get("max_completion_tokens", given.get("max_tokens"))
+    amounts = {"context_tokens": characters // CHARACTERS_PER_TOKEN or None, "output_tokens": output}
+    return Facts(Kind.CHAT, amounts=_amounts(amounts), features=tuple(sorted(features)))
+
+
+def _parts(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return ({"type": "text", "text": content},)
+    return [part for part in content or () if isinstance(part, Mapping)]
+
+
+def _embedding(given: Mapping[str, Any]) -> Facts:
+    texts = given.get("input")
+    batch = len(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else 1
+    return Facts(Kind.EMBEDDING, amounts=_amounts({"batch": batch, "dimensions": given.get("dimensions")}))
+
+
+def _ocr(given: Mapping[str, Any]) -> Facts:
+    return Facts(Kind.OCR, choices=_named(given, "task"))
+
+
+def _speech(given: Mapping[str, Any]) -> Facts:
+    return Facts(
+        Kind.SPEECH,
+        choices=_named(given, "voice"),
+        amounts=_amounts({"characters": len(given.get("text") or "")}),
+    )
+
+
+_READERS = {
+    Kind.VIDEO: _video,
+    Kind.IMAGE: _image,
+    Kind.CHAT: _chat,
+    Kind.EMBEDDING: _embedding,
+    Kind.OCR: _ocr,
+    Kind.SPEECH: _speech,
+}
+
+
+def _counts(given: Mapping[str, Any]) -> dict[str, int]:
+    return {name: len(given[name]) for name in MATERIAL_LISTS if given.get(name)}
+
+
+def _named(given: Mapping[str, Any], *names: str) -> dict[str, str]:
+    return {name: str(given[name]) for name in names if given.get(name) is not None}
+
+
+def _amounts(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _whole(value: Any) -> Any:
+    """JSON over a protobuf Struct knows only floats: 5.0 was 5."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _whole(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_whole(item) for item in value]
+    return value

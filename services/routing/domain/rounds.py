@@ -1,0 +1,50 @@
+"""Selection rounds: a decision with the frozen inputs it was made from, as it is kept for ever (SEL-14, SEL-17)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from libs.kernel.canonical import canonical_json, digest
+from services.routing.domain.decision import Decision, Inputs
+
+RECORD_VERSION = 1
+
+
+class RoundOutcome(StrEnum):
+    """What became of a round."""
+
+    RESERVED = "reserved"
+    REFUSED = "refused"
+    """The reservation failed; another round follows with fresh snapshots."""
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRound:
+    """One saved round. `record` is canonical JSON: `{"version", "inputs", "decision", "note"}`."""
+
+    task_id: str
+    round: int
+    decided_at: datetime
+    outcome: RoundOutcome
+    record: str
+
+
+def make_round(
+    task_id: str, number: int, inputs: Inputs, decision: Decision, outcome: RoundOutcome, note: str = ""
+) -> SelectionRound:
+    """Freeze a decision. `note` says what a refusal named, for example `supply a/x: concurrency 5 of 5`."""
+    record: Mapping[str, Any] = {"version": RECORD_VERSION, "inputs": inputs, "decision": decision, "note": note}
+    return SelectionRound(task_id, number, inputs.now, outcome, canonical_json(record).decode())
+
+
+def round_key(decision: Decision) -> str:
+    """Equal for decisions that say the same: verdict, and fate, step and reason of every Supply, without figures.
+
+    A Task that waits is decided again every second; a round is saved only when its key differs from the last one.
+    """
+    fates = sorted((fate.supply, fate.fate, fate.step, fate.reason) for fate in decision.fates)
+    return digest([decision.verdict, decision.chosen, decision.failure_code, fates])[:16]

@@ -1,0 +1,228 @@
+"""Tasks in memory: the same contract as PostgreSQL's, for tests and simulation. Nothing survives the process."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from services.routing.domain.fairness import WEIGHTS, Turns
+from services.routing.domain.rounds import SelectionRound
+from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
+from services.routing.ports import Alert, Lane, TaskQuery, Write
+from services.routing.store.paging import key_of, token_of
+
+_LANES = {
+    Lane.DISPATCH: frozenset({TaskState.QUEUED}),
+    Lane.FOLLOW: frozenset({TaskState.DISPATCHING, TaskState.RUNNING}),
+}
+
+
+@dataclass
+class _Row:
+    task: Task
+    claimed_until: datetime | None = None
+
+
+class MemoryTasks:
+    """`TaskStore` and `AlertStore` over dictionaries. One event loop, no await inside a change: each is atomic."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, _Row] = {}
+        self._rounds: dict[str, list[SelectionRound]] = {}
+        self._alerts: dict[str, Alert] = {}
+        self._turns = Turns()
+
+    async def add(self, task: Task) -> Task:
+        """See the port."""
+        if task.id not in self._rows:
+            self._rows[task.id] = _Row(replace(task, next_action_at=task.created_at))
+            self._rounds[task.id] = []
+        return self._rows[task.id].task
+
+    async def get(self, task_id: str) -> Task | None:
+        """See the port."""
+        row = self._rows.get(task_id)
+        return row.task if row else None
+
+    async def find(self, query: TaskQuery) -> tuple[tuple[Task, ...], str]:
+        """See the port."""
+        after = key_of(query.page_token)
+        found = [
+            task
+            for task in sorted(self._tasks(), key=lambda item: (item.created_at, item.id))
+            if (not query.task_ids or task.id in query.task_ids)
+            and (not query.states or task.state in query.states)
+            and (not query.tenant or task.request.tenant == query.tenant)
+            and (not query.uncertain or any(_in_doubt(attempt) for attempt in task.attempts))
+            and (after is None or (task.created_at, task.id) > after)
+        ]
+        page = tuple(found[: query.page_size])
+        more = len(found) > len(page)
+        return page, token_of(page[-1].created_at, page[-1].id) if more else ""
+
+    async def of_attempt(self, attempt_id: str) -> Task | None:
+        """See the port."""
+        return next((task for task in self._tasks() if any(a.id == attempt_id for a in task.attempts)), None)
+
+    async def claim(self, lane: Lane, worker: str, count: int, now: datetime, until: datetime) -> tuple[Task, ...]:
+        """See the port."""
+        due = [row for row in self._rows.values() if row.task.state in _LANES[lane] and _is_due(row, now)]
+        due.sort(key=lambda row: (row.task.next_action_at, row.task.id))
+        if lane is Lane.DISPATCH:
+            heads = {name: [row for row in due if row.task.request.priority == name] for name in WEIGHTS}
+            taken, self._turns = self._turns.take(heads, count)
+            due = [row for _, row in taken]
+        return tuple(self._claim(row, until) for row in due[:count])
+
+    async def claim_one(self, task_id: str, worker: str, now: datetime, until: datetime) -> Task | None:
+        """See the port."""
+        row = self._rows.get(task_id)
+        if row is None or row.task.state in TERMINAL_TASKS or _is_claimed(row, now):
+            return None
+        return self._claim(row, until)
+
+    async def prolong(self, claims: Sequence[tuple[str, int]], until: datetime) -> frozenset[str]:
+        """See the port."""
+        lost = set()
+        for task_id, epoch in claims:
+            row = self._rows.get(task_id)
+            if row is None or row.task.epoch != epoch or row.claimed_until is None:
+                lost.add(task_id)
+            else:
+                row.claimed_until = until
+        return frozenset(lost)
+
+    async def save(self, write: Write) -> Task:
+        """See the port."""
+        row = self._rows.get(write.before.id)
+        if row is None or row.task.epoch != write.before.epoch or row.task.state in TERMINAL_TASKS:
+            raise Fault.of("fenced", f"task {write.before.id} has a newer owner or has ended")
+        if write.unless_cancelled and row.task.cancel_requested:
+            raise Fault.of("cancelled", f"a cancel of task {write.before.id} was asked for")
+        surprised = row.task.cancel_requested and not write.before.cancel_requested
+        ended = write.after.state in TERMINAL_TASKS
+        row.task = replace(
+            write.after,
+            revision=row.task.revision + 1,
+            epoch=row.task.epoch,
+            cancel_requested=row.task.cancel_requested,
+            cancel_reason=row.task.cancel_reason,
+            next_action_at=write.now if surprised and not ended else write.after.next_action_at,
+        )
+        if write.release:
+            row.claimed_until = None
+        self._rounds[write.after.id].extend(write.rounds)
+        self._raise(write.alerts)
+        return row.task
+
+    async def ask_cancel(self, task_id: str, reason: str, now: datetime) -> Task | None:
+        """See the port."""
+        row = self._rows.get(task_id)
+        if row is None or row.task.state in TERMINAL_TASKS or row.task.cancel_requested:
+            return row.task if row else None
+        row.task = replace(
+            row.task, cancel_requested=True, cancel_reason=reason, next_action_at=now, revision=row.task.revision + 1
+        )
+        return row.task
+
+    async def correct(self, attempt: Attempt, spent: Money, now: datetime) -> Task:
+        """See the port."""
+        row = self._rows[attempt.task_id]
+        attempts = tuple(attempt if item.id == attempt.id else item for item in row.task.attempts)
+        row.task = replace(row.task, attempts=attempts, spent=spent, revision=row.task.revision + 1)
+        return row.task
+
+    async def wake(self, prefixes: Sequence[str], count: int, now: datetime) -> int:
+        """See the port."""
+        waiting = [
+            row
+            for row in sorted(self._rows.values(), key=lambda item: (item.task.created_at, item.task.id))
+            if row.task.state is TaskState.QUEUED
+            and not _is_claimed(row, now)
+            and row.task.next_action_at is not None
+            and row.task.next_action_at > now
+            and row.task.waiting_reason.startswith(tuple(prefixes))
+        ]
+        for row in waiting[:count]:
+            row.task = replace(row.task, next_action_at=now)
+        return len(waiting[:count])
+
+    async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:
+        """See the port."""
+        return tuple(self._rounds.get(task_id, ()))
+
+    async def live_leases(self) -> tuple[str, ...]:
+        """See the port."""
+        return tuple(
+            attempt.lease_id
+            for task in self._tasks()
+            for attempt in task.attempts
+            if attempt.lease_id and attempt.state not in TERMINAL_ATTEMPTS
+        )
+
+    async def unreported(self, count: int) -> tuple[Attempt, ...]:
+        """See the port."""
+        owed = [attempt for task in self._tasks() for attempt in task.attempts if attempt.report_pending]
+        return tuple(sorted(owed, key=_finish_key)[:count])
+
+    async def reported(self, attempt_ids: Sequence[str]) -> None:
+        """See the port."""
+        told = frozenset(attempt_ids)
+        for row in self._rows.values():
+            if any(attempt.id in told for attempt in row.task.attempts):
+                attempts = tuple(replace(a, report_pending=a.report_pending and a.id not in told)
+                                 for a in row.task.attempts)  # fmt: skip
+                row.task = replace(row.task, attempts=attempts)
+
+    async def raise_alerts(self, alerts: Sequence[Alert]) -> None:
+        """See the port."""
+        self._raise(alerts)
+
+    async def alerts(self, kind: str, subject: str, page_size: int, page_token: str) -> tuple[tuple[Alert, ...], str]:
+        """See the port."""
+        after = key_of(page_token)
+        found = [
+            alert
+            for alert in sorted(self._alerts.values(), key=lambda item: (item.created_at, item.id), reverse=True)
+            if (not kind or alert.kind == kind)
+            and (not subject or alert.subject == subject)
+            and (after is None or (alert.created_at, alert.id) < after)
+        ]
+        page = tuple(found[:page_size])
+        return page, token_of(page[-1].created_at, page[-1].id) if len(found) > len(page) else ""
+
+    def _tasks(self) -> Iterable[Task]:
+        return (row.task for row in self._rows.values())
+
+    def _claim(self, row: _Row, until: datetime) -> Task:
+        row.task = replace(row.task, epoch=row.task.epoch + 1)
+        row.claimed_until = until
+        return row.task
+
+    def _raise(self, alerts: Sequence[Alert]) -> None:
+        for alert in alerts:
+            known = next((a for a in self._alerts.values() if a.key == alert.key and a.acknowledged_at is None), None)
+            if known is None:
+                self._alerts[alert.id] = alert
+            else:
+                self._alerts[known.id] = replace(known, count=known.count + 1, message=alert.message, cause=alert.cause)
+
+
+def _is_claimed(row: _Row, now: datetime) -> bool:
+    return row.claimed_until is not None and row.claimed_until > now
+
+
+def _is_due(row: _Row, now: datetime) -> bool:
+    at = row.task.next_action_at
+    return row.task.state not in TERMINAL_TASKS and not _is_claimed(row, now) and (at is None or at <= now)
+
+
+def _in_doubt(attempt: Attempt) -> bool:
+    unresolved = attempt.state is AttemptState.UNRESOLVED and not attempt.resolution
+    return unresolved or attempt.state is AttemptState.SUBMISSION_UNCERTAIN
+
+
+def _finish_key(attempt: Attempt) -> Any:
+    return (attempt.finished_at, attempt.id)
