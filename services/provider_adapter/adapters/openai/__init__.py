@@ -1,0 +1,11 @@
+"""OpenAI and servers that speak like it: pictures and speech, both finished within the submission.
+
+There is no list or lookup to reconcile with, and no idempotency key that the provider promises to honour.
+"""
+
+from services.provider_adapter.adapters.openai import submit
+from services.provider_adapter.adapters.openai.faults import TABLE
+from services.provider_adapter.adapters.openai.manifest import MANIFEST
+from services.provider_adapter.domain.adapter import Adapter
+
+ADAPTER = Adapter(manifest=MANIFEST, submit=submit, table=TABLE)

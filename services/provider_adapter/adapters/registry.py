@@ -1,0 +1,18 @@
+"""Every adapter by name, and the table for a provider that has none."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from services.provider_adapter.adapters import ark, openai
+from services.provider_adapter.domain.adapter import Adapter
+from services.provider_adapter.domain.table import FaultTable
+
+GENERIC = FaultTable(
+    provider="generic",
+    headers=("x-fal-error-type", "x-error-code", "x-error-type"),
+    errors_of_polls_judge=True,
+)
+
+ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
+    {adapter.manifest.name: adapter for adapter in (ark.ADAPTER, openai.ADAPTER)}
+)

@@ -1,0 +1,78 @@
+"""What an adapter is: a manifest, pairs of pure functions, and a table of faults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.outcomes import Cancelled, JobState, Listed, Polled, Submitted
+from services.provider_adapter.domain.table import FaultTable
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """The header that carries the secret, and what stands before it."""
+
+    header: str = "Authorization"
+    prefix: str = "Bearer "
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a dialect can do.
+
+    `reconcile_by` is list, lookup, idempotency_key or none. `states` maps the provider's words to ours; a word that is
+    not in it is no failure of the job. `ignored_fields` is the closed list of reply fields that are ignored on purpose,
+    as dotted paths under the name of the operation (`task.created_at`).
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    synchronous_kinds: tuple[str, ...]
+    auth: Auth
+    reconcile_by: str
+    cancels: bool
+    states: Mapping[str, JobState] = field(default_factory=dict)
+    read_fields: frozenset[str] = frozenset()
+    ignored_fields: frozenset[str] = frozenset()
+
+
+class Submit(Protocol):
+    """Sending a job. `build` raises Fault for an input that the dialect cannot say; `parse` for a refusal."""
+
+    def build(self, job: Job, endpoint: Endpoint) -> HttpRequest: ...
+    def parse(self, response: HttpResponse, job: Job) -> Submitted: ...
+
+
+class Poll(Protocol):
+    """Asking where a job stands. A failed job is a value; a Fault says that the question failed."""
+
+    def build(self, job: Job, endpoint: Endpoint, provider_task_id: str) -> HttpRequest: ...
+    def parse(self, response: HttpResponse, job: Job) -> Polled: ...
+
+
+class Cancel(Protocol):
+    """Asking to stop a job."""
+
+    def build(self, job: Job, endpoint: Endpoint, provider_task_id: str) -> HttpRequest: ...
+    def parse(self, response: HttpResponse, job: Job) -> Cancelled: ...
+
+
+class Reconcile(Protocol):
+    """Asking a provider's records, page by page from 1."""
+
+    def build(self, job: Job, endpoint: Endpoint, page: int) -> HttpRequest: ...
+    def parse(self, response: HttpResponse, job: Job) -> Listed: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One dialect. A part that is None is something that the provider does not offer."""
+
+    manifest: Manifest
+    submit: Submit
+    table: FaultTable
+    poll: Poll | None = None
+    cancel: Cancel | None = None
+    reconcile: Reconcile | None = None

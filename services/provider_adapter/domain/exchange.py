@@ -1,0 +1,121 @@
+"""One HTTP exchange as values: the request that an adapter builds, the response that it reads, or the way it broke."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Phase(StrEnum):
+    """When in a job's life an exchange happens; the same 404 means the model on submit and the task on poll."""
+
+    SUBMIT = "submit"
+    POLL = "poll"
+    STREAM = "stream"
+    CANCEL = "cancel"
+    RECONCILE = "reconcile"
+
+
+class Broken(StrEnum):
+    """How an exchange broke without an answer. The first group happens before a byte of the request has left."""
+
+    DNS = "dns"
+    TLS = "tls"
+    CONNECT_REFUSED = "connect_refused"
+    CONNECT_TIMEOUT = "connect_timeout"
+    CONNECT_FAILED = "connect_failed"
+    NETWORK_UNREACHABLE = "network_unreachable"
+    RESET_BEFORE_SEND = "reset_before_send"
+    REFUSED_STREAM = "http2_refused_stream"
+    PROXY = "proxy"
+    POOL_TIMEOUT = "pool_timeout"
+
+    WRITE_TIMEOUT = "write_timeout"
+    READ_TIMEOUT = "read_timeout"
+    RESET = "reset"
+    GOAWAY = "http2_goaway"
+    INCOMPLETE_BODY = "incomplete_body"
+    TOO_LARGE = "too_large"
+    PROTOCOL = "protocol"
+
+
+BEFORE_SENDING = frozenset(
+    {
+        Broken.DNS,
+        Broken.TLS,
+        Broken.CONNECT_REFUSED,
+        Broken.CONNECT_TIMEOUT,
+        Broken.CONNECT_FAILED,
+        Broken.NETWORK_UNREACHABLE,
+        Broken.RESET_BEFORE_SEND,
+        Broken.REFUSED_STREAM,
+        Broken.PROXY,
+        Broken.POOL_TIMEOUT,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What an adapter wants sent. `path` is appended to the channel's base URL; authorisation is added by the driver.
+
+    `body` is None for none. `fresh` asks for a connection that nobody used before, so that a stale keep-alive
+    connection cannot make the outcome unknown; submissions of paid jobs ask for it.
+    """
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    body: bytes | None = None
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """A complete answer. Header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    body: bytes = b""
+
+    @property
+    def media_type(self) -> str:
+        """The media type without parameters, lower case; "" when the answer names none."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+class ExchangeBroken(Exception):
+    """There is no complete answer. `status` is that of an answer which began (0: none did)."""
+
+    def __init__(self, how: Broken, status: int = 0) -> None:
+        super().__init__(str(how))
+        self.how = how
+        self.status = status
+
+    @property
+    def may_have_arrived(self) -> bool:
+        """False only when no byte of the request can have left."""
+        return self.how not in BEFORE_SENDING
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Everything that a judgement may look at: an answer (`status` > 0) or the way the exchange broke, or both."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    body: bytes = b""
+    transport_error: str = ""
+
+    @classmethod
+    def of(cls, response: HttpResponse) -> "Reply":
+        """The reply of a complete answer."""
+        return cls(response.status, response.headers, response.body)
+
+    @classmethod
+    def broken(cls, error: ExchangeBroken) -> "Reply":
+        """The reply that is none."""
+        return cls(error.status, transport_error=error.how.value)

@@ -1,0 +1,117 @@
+"""What an adapter understood of an answer. Failures of a *call* are raised as Fault; failures of a *job* are values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from libs.faults.fault import Fault
+
+
+class JobState(StrEnum):
+    """Where a job stands at its provider."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """One output: `url` to fetch it, or `data` when it came within the answer. `family` is image, video or audio."""
+
+    family: str
+    url: str = ""
+    data: bytes = b""
+    media_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a finished job gave, before its media are stored. `usage` is in the provider's own units."""
+
+    media: tuple[Media, ...]
+    output: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One output in blobs."""
+
+    sha256: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a finished job gave, stored, in the provider's order."""
+
+    artifacts: tuple[Stored, ...]
+    output: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """The provider took the job: it has an id there, or it is done (`made`)."""
+
+    provider_task_id: str = ""
+    made: Made | None = None
+    unknown_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """Where a job stands. `made` with SUCCEEDED, `failure` with FAILED."""
+
+    state: JobState
+    made: Made | None = None
+    failure: Fault | None = None
+    unknown_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Whether the job will not run to its end."""
+
+    cancelled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page of a provider's records. Times are seconds since the epoch.
+
+    `found` is the id of the job that carries our token. `seen` counts records, `total` is what the provider says there
+    is (None: it does not say). `oldest_s` is the time of the oldest record on the page, `descending` whether the page
+    runs from new to old, `unmarked_s` the times of records that carry no token at all.
+    """
+
+    found: str = ""
+    seen: int = 0
+    total: int | None = None
+    oldest_s: float | None = None
+    newest_s: float | None = None
+    descending: bool = True
+    unmarked_s: tuple[float, ...] = ()
+    unknown_fields: tuple[str, ...] = ()
+
+
+class Verdict(StrEnum):
+    """What a provider's records say of an unanswered submission."""
+
+    ACCEPTED = "accepted"
+    NOT_ACCEPTED = "not_accepted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """The verdict, the id with ACCEPTED, and where it was looked up."""
+
+    verdict: Verdict
+    provider_task_id: str = ""
+    evidence: str = ""

@@ -1,0 +1,198 @@
+"""Finding the evidence in a reply: codes and messages wherever a provider puts them, innermost first.
+
+Providers wrap one another: a message may hold JSON as text, an error may sit in a list, under `data`, under
+`error.metadata.raw`, in a stream event. The innermost clue is nearest to the truth, so it is asked first.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+DEPTH_LIMIT = 8
+CLUE_LIMIT = 64
+TEXT_LIMIT = 2000
+
+
+class Shape(StrEnum):
+    """What kind of body it is."""
+
+    EMPTY = "empty"
+    JSON = "json"
+    EVENTS = "events"
+    HTML = "html"
+    XML = "xml"
+    TEXT = "text"
+    BINARY = "binary"
+    CUT = "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Clue:
+    """One thing said, and where (`body.error.code`)."""
+
+    path: str
+    text: str
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All that a body says. Clues are ordered innermost first. `state` is the state that a task is said to be in."""
+
+    shape: Shape
+    document: Any = None
+    codes: tuple[Clue, ...] = ()
+    messages: tuple[Clue, ...] = ()
+    state: str = ""
+    detail_list: bool = False
+
+    @property
+    def structured(self) -> bool:
+        """Whether an application, not a proxy, speaks."""
+        return self.shape in (Shape.JSON, Shape.EVENTS) and bool(self.codes or self.messages)
+
+
+# Names under which codes and messages are found; compared in lower case without underscores.
+_CODES = frozenset(
+    "code errorcode errcode failurecode failcode statuscode type errortype reason name finishreason stopreason"
+    " blockreason status state taskstatus rejectionreason".split()
+)
+_STATES = frozenset({"status", "state", "taskstatus"})
+_MESSAGES = frozenset(
+    "message msg detail details error errmsg errormessage errormsg statusmsg failreason failure failurereason"
+    " rawmessage failmsg taskstatusmsg errors title reason raw description".split()
+)
+# What users or models wrote, or what is about the request and not about its failure.
+_SKIPPED = frozenset(
+    "prompt input inputs text output outputs logs url urls request revisedprompt docurl id requestid traceid ctx loc"
+    " metrics usage safetyratings embedding audio b64json image images video model object version query".split()
+)
+_WRAPPERS = frozenset({"output", "request"})  # an object of that name may wrap the task itself
+_FINE = frozenset({"", "0", "200", "ok", "success", "succeed", "succeeded", "completed", "stop", "none", "null", "error"})
+_EMBEDDED = re.compile(r"[\[{]\s*[\"{]")
+
+
+def read(body: bytes, media_type: str = "") -> Reading:
+    """Read a body. Never raises: what cannot be read has a shape that says so."""
+    if not body.strip():
+        return Reading(Shape.EMPTY)
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return Reading(Shape.BINARY)
+    stripped = text.lstrip()
+    if stripped[:1] in ("{", "[", '"'):
+        try:
+            return of_document(json.loads(stripped))
+        except (ValueError, RecursionError):
+            if "json" in media_type or stripped[:1] in ("{", "["):
+                return Reading(Shape.CUT)
+    if re.match(r"(?:event|data|id|retry)\s*:|:", stripped):
+        return _events(stripped)
+    head = stripped[:512].lower()
+    if head.startswith("<?xml") or (head.startswith("<") and "<error>" in head):
+        return Reading(Shape.XML, messages=tuple(_xml_clues(text)))
+    if head.startswith("<") or "<html" in head:
+        return Reading(Shape.HTML, messages=(Clue("body", _plain(text)),))
+    return Reading(Shape.TEXT, messages=(Clue("body", text[:TEXT_LIMIT]),))
+
+
+def of_document(document: Any, root: str = "body") -> Reading:
+    """Read a JSON value that is already parsed."""
+    clues = list(_walk(root, document, 0))[:CLUE_LIMIT]
+    codes = sorted((clue for kind, clue in clues if kind == "code"), key=lambda clue: -clue.depth)
+    messages = sorted((clue for kind, clue in clues if kind == "message"), key=lambda clue: -clue.depth)
+    state = next((clue.text for kind, clue in clues if kind == "state"), "")
+    detail = document.get("detail") if isinstance(document, Mapping) else None
+    listed = isinstance(detail, list) and any(isinstance(item, Mapping) and "type" in item for item in detail)
+    return Reading(Shape.JSON, document, tuple(codes), tuple(messages), state, listed)
+
+
+def _walk(path: str, value: Any, depth: int) -> Iterator[tuple[str, Clue]]:
+    if depth > DEPTH_LIMIT:
+        return
+    if isinstance(value, list):
+        for index, item in enumerate(value[:20]):
+            yield from _walk(f"{path}[{index}]", item, depth)
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _field(f"{path}.{name}", str(name), inner, depth)
+
+
+def _field(path: str, name: str, value: Any, depth: int) -> Iterator[tuple[str, Clue]]:
+    flat = name.replace("_", "").replace("-", "").lower()
+    if value is None or (flat in _SKIPPED and not (flat in _WRAPPERS and isinstance(value, Mapping))):
+        return
+    if flat.startswith("raimediafiltered") and value:
+        yield "code", Clue(path, "content_filtered", depth + 1)
+        return
+    if flat == "refusal" and isinstance(value, str) and value:
+        yield "code", Clue(path, "refusal", depth + 1)
+        return
+    if isinstance(value, Mapping):
+        yield from _walk(path, value, depth + 1)
+    elif isinstance(value, list):
+        if flat in _MESSAGES or flat.endswith("reasons"):
+            yield from (("message", Clue(path, item[:TEXT_LIMIT], depth)) for item in value if isinstance(item, str))
+        yield from _walk(path, value, depth + 1)
+    elif isinstance(value, str):
+        yield from _text(path, flat, value, depth)
+    elif flat in _CODES and isinstance(value, int | float) and not isinstance(value, bool):
+        yield "code", Clue(path, str(value), depth)
+
+
+def _text(path: str, flat: str, value: str, depth: int) -> Iterator[tuple[str, Clue]]:
+    if flat in _STATES:
+        yield "state", Clue(path, value, depth)
+    if flat in _CODES and value.strip().lower() not in _FINE and len(value) <= 120:
+        yield "code", Clue(path, value, depth)
+    if flat in _MESSAGES and value.strip():
+        inner = embedded(value)
+        if inner is not None:
+            yield from _walk(f"{path}!", inner, depth + 2)
+        if inner is None or not value.lstrip().startswith(("{", "[")):
+            yield "message", Clue(path, value[:TEXT_LIMIT], depth)
+
+
+def embedded(text: str) -> Any:
+    """The JSON object or list that a text is, or holds after some words; None when there is none."""
+    match = _EMBEDDED.search(text)
+    if match is None:
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text[match.start() :])
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, Mapping | list) else None
+
+
+def _events(text: str) -> Reading:
+    """A stream of server-sent events: the last one that tells of a failure, else the last one."""
+    readings = [of_document(value) for value in event_documents(text)]
+    failed = [reading for reading in readings if reading.codes or reading.messages]
+    chosen = (failed or readings or [Reading(Shape.EVENTS)])[-1]
+    return Reading(Shape.EVENTS, chosen.document, chosen.codes, chosen.messages, chosen.state)
+
+
+def event_documents(text: str) -> Iterator[Any]:
+    """The JSON values of the `data:` lines."""
+    for block in re.split(r"\r?\n\r?\n", text):
+        lines = [line[5:].strip() for line in block.splitlines() if line.startswith("data:")]
+        try:
+            yield json.loads("\n".join(lines))
+        except ValueError:
+            continue
+
+
+def _xml_clues(text: str) -> Iterator[Clue]:
+    for name in ("Code", "Message"):
+        match = re.search(rf"<{name}>([^<]*)</{name}>", text)
+        if match:
+            yield Clue(f"body.{name}", match.group(1)[:TEXT_LIMIT])
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text)).strip()[:TEXT_LIMIT]

@@ -1,0 +1,67 @@
+"""Reading an answer as JSON, and the first lines of every parse."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from libs.faults.fault import Fault
+from services.provider_adapter.domain.exchange import HttpResponse, Phase, Reply
+from services.provider_adapter.domain.judgement import judge
+from services.provider_adapter.domain.table import FaultTable
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def document(
+    response: HttpResponse, phase: Phase, table: FaultTable, *, synchronous: bool = False
+) -> Mapping[str, Any]:
+    """The JSON object of a 2xx answer. Raises Fault for any other status or body."""
+    if 200 <= response.status < 300:
+        try:
+            value = json.loads(response.body)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, Mapping):
+            return value
+    raise refused(response, phase, table, synchronous=synchronous)
+
+
+def refused(response: HttpResponse, phase: Phase, table: FaultTable, *, synchronous: bool = False) -> Fault:
+    """The fault of an answer that is no success."""
+    return judge(Reply.of(response), phase, table, answered_at(response), synchronous=synchronous)
+
+
+def answered_at(response: HttpResponse) -> datetime:
+    """The provider's own time of its answer (its Date header): what dates in Retry-After are relative to."""
+    try:
+        when = parsedate_to_datetime(response.headers.get("date", ""))
+    except (TypeError, ValueError, IndexError):
+        return _EPOCH
+    return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+
+
+def text_of(value: Any) -> str:
+    """A text field; "" for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def object_of(value: Any) -> Mapping[str, Any]:
+    """An object field; empty for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """A list field; empty for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def number_of(value: Any) -> float | None:
+    """A number field; None for anything else."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def chosen(record: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Those of the named fields that the record has."""
+    return {name: record[name] for name in names if record.get(name) is not None}
