@@ -1,15 +1,14 @@
 """Fault as data: `common.v1.Failure`, the form in which a failure is stored or carried inside a message."""
 
-from pointsman.common.v1 import failure_pb2
-
 from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
+from pointsman.common.v1 import failure_pb2
 
 _EVIDENCE = "evidence"
 
 
 def failure_to_proto(fault: Fault) -> failure_pb2.Failure:
-    """The fault as a message. `metadata["evidence"]` travels; other metadata and field errors are for the caller only."""
+    """The fault as a message. `metadata["evidence"]` travels; other metadata and field errors do not."""
     failure = failure_pb2.Failure(
         category=failure_pb2.FailureCategory.Value(f"FAILURE_CATEGORY_{fault.category.name}"),
         scope=failure_pb2.FailureScope.Value(f"FAILURE_SCOPE_{fault.scope.name}"),

@@ -100,6 +100,7 @@ def _code(
     )  # fmt: skip
 
 
+# fmt: off  (a table: one row is two to four lines whatever its words)
 # --- The request itself -----------------------------------------------------------------------------------------------
 _code(
     "malformed_request",
@@ -737,6 +738,7 @@ _code(
     "EDG-2 ERR-2",
     "INTERNAL",
 )
+# fmt: on
 
 CODES: Mapping[str, Code] = MappingProxyType({row.name: row for row in _ROWS})
 assert len(CODES) == len(_ROWS), "two rows of the registry have the same code"

@@ -171,9 +171,9 @@ def from_rpc_error(error: grpc.RpcError) -> Fault:
 
     Keep the cause: `raise from_rpc_error(error) from error`.
     """
-    code: grpc.StatusCode = error.code()  # type: ignore[attr-defined]  # every error of a finished call has it
-    text = str(error.details() or "")  # type: ignore[attr-defined]
-    trailing: Any = error.trailing_metadata() or ()  # type: ignore[attr-defined]
+    code: grpc.StatusCode = error.code()  # every error of a finished call has it
+    text = str(error.details() or "")
+    trailing: Any = error.trailing_metadata() or ()
     for key, value in trailing:
         if key == STATUS_DETAILS_KEY:
             try:

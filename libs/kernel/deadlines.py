@@ -12,6 +12,11 @@ def current_deadline() -> float | None:
     return _deadline.get()
 
 
+def carry_deadline(monotonic_s: float | None) -> None:
+    """Let the rest of the running task work under that deadline; None frees work that outlives its caller."""
+    _deadline.set(monotonic_s)
+
+
 @contextmanager
 def deadline_at(monotonic_s: float | None) -> Iterator[None]:
     """Let the block run under a deadline given in monotonic seconds."""

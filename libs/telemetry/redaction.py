@@ -16,10 +16,10 @@ TEXT_LIMIT = 16_384
 
 # Names (lower case, '-' as '_') whose values are secrets. Compared by whole words of the name, so `token_count` stays.
 _SECRET_NAMES = frozenset({
-    "authorization", "proxy_authorization", "cookie", "set_cookie", "api_key", "apikey", "x_api_key", "key", "admin_key",
-    "secret", "secret_key", "secret_access_key", "client_secret", "password", "passwd", "token", "access_token",
-    "refresh_token", "id_token", "session_token", "signature", "credential", "credentials", "private_key", "bearer",
-    "x_goog_api_key", "x_amz_security_token", "database_url", "redis_url", "dsn",
+    "authorization", "proxy_authorization", "cookie", "set_cookie", "api_key", "apikey", "x_api_key", "key",
+    "admin_key", "secret", "secret_key", "secret_access_key", "client_secret", "password", "passwd", "token",
+    "access_token", "refresh_token", "id_token", "session_token", "signature", "credential", "credentials",
+    "private_key", "bearer", "x_goog_api_key", "x_amz_security_token", "database_url", "redis_url", "dsn",
 })  # fmt: skip
 # Names whose values are what a user wrote or drew: never logged, only their size.
 _CONTENT_NAMES = frozenset({

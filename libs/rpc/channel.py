@@ -1,0 +1,53 @@
+"""Opens a channel to an address. The one place that knows gRPC's channel arguments."""
+
+from typing import Any
+
+import grpc
+from grpc import aio
+
+from libs.rpc.address import Address, Transport
+from libs.rpc.limits import MESSAGE_LIMIT_BYTES
+from libs.rpc.loopback import PROCESS, LoopbackChannel, LoopbackRegistry
+
+KEEPALIVE_TIME_MS = 30_000
+KEEPALIVE_TIMEOUT_MS = 10_000
+
+
+def channel_options(message_limit_bytes: int = MESSAGE_LIMIT_BYTES) -> list[tuple[str, Any]]:
+    """The arguments of every client connection."""
+    return [
+        ("grpc.max_send_message_length", message_limit_bytes),
+        ("grpc.max_receive_message_length", message_limit_bytes),
+        # Also stops gRPC's transparent retries: whether to send again is for the caller, who knows what was sent.
+        ("grpc.enable_retries", 0),
+        ("grpc.keepalive_time_ms", KEEPALIVE_TIME_MS),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.initial_reconnect_backoff_ms", 200),
+        ("grpc.max_reconnect_backoff_ms", 5_000),
+        # Several servers behind one name: a new call goes to the next of them.
+        ("grpc.lb_policy_name", "round_robin"),
+        # gRPC shares connections between equal channels; contexts of one process keep their own.
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+
+
+def open_channel(
+    address: Address,
+    registry: LoopbackRegistry = PROCESS,
+    credentials: grpc.ChannelCredentials | None = None,
+    message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+) -> aio.Channel:
+    """A channel to `address`; call on the event loop that will use it. Nothing is connected before the first call.
+
+    `credentials` make it mutual TLS (TCP only); without them the connection is plain.
+    """
+    if address.transport is Transport.LOOPBACK:
+        return LoopbackChannel(registry, message_limit_bytes)
+    options = channel_options(message_limit_bytes)
+    if address.transport is Transport.UNIX:
+        # Some peers reject a path as the name of an authority; the socket file is the authority.
+        options.append(("grpc.default_authority", "localhost"))
+    if credentials is not None:
+        return aio.secure_channel(address.target, credentials, options)
+    return aio.insecure_channel(address.target, options)

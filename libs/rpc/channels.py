@@ -1,0 +1,105 @@
+"""Which context lives where: one channel per context, opened at first use, closed together.
+
+`PEER_<CONTEXT>` (for example `PEER_COST_QUOTE=unix:/run/pointsman/cost_quote.sock`) places a context; what is not
+placed is in this process. That setting is the whole difference between one process and seven.
+"""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import grpc
+from grpc import aio
+
+from libs.rpc.address import LOOPBACK, Address, parse
+from libs.rpc.channel import open_channel
+from libs.rpc.limits import MESSAGE_LIMIT_BYTES
+from libs.rpc.loopback import PROCESS, LoopbackRegistry
+from libs.rpc.outgoing import OutgoingChannel
+
+PREFIX = "PEER_"
+
+
+class Channels:
+    """The doors to all contexts, as one context (`caller`) or as nobody in particular."""
+
+    def __init__(
+        self,
+        addresses: Mapping[str, Address] | None = None,
+        *,
+        registry: LoopbackRegistry = PROCESS,
+        caller: str = "",
+        credentials: grpc.ChannelCredentials | None = None,
+        message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+        tracing: bool | None = None,
+    ) -> None:
+        self._addresses = dict(addresses or {})
+        self._registry = registry
+        self._caller = caller
+        self._credentials = credentials
+        self._limit = message_limit_bytes
+        self._tracing = tracing
+        self._open: dict[Address, aio.Channel] = {}
+        self._outgoing: dict[str, OutgoingChannel] = {}
+
+    @classmethod
+    def from_env(
+        cls,
+        env: Mapping[str, str],
+        *,
+        registry: LoopbackRegistry = PROCESS,
+        caller: str = "",
+        credentials: grpc.ChannelCredentials | None = None,
+    ) -> "Channels":
+        """Read every `PEER_<CONTEXT>`. ValueError names the variable whose value is no address."""
+        addresses = {}
+        for name, value in env.items():
+            if name.startswith(PREFIX) and value.strip():
+                try:
+                    addresses[name.removeprefix(PREFIX).lower()] = parse(value)
+                except ValueError as error:
+                    raise ValueError(f"{name}: {error}") from None
+        return cls(addresses, registry=registry, caller=caller, credentials=credentials)
+
+    def address(self, context: str) -> Address:
+        """Where that context lives."""
+        return self._addresses.get(context, LOOPBACK)
+
+    def to(self, context: str) -> aio.Channel:
+        """The channel to that context, for `XxxServiceStub(channels.to("routing"))`."""
+        channel = self._outgoing.get(context)
+        if channel is None:
+            address = self.address(context)
+            inner = self._open.get(address)
+            if inner is None:
+                inner = self._open[address] = open_channel(address, self._registry, self._credentials, self._limit)
+            channel = self._outgoing[context] = OutgoingChannel(inner, self._caller, self._tracing)
+        return channel
+
+    def for_caller(self, caller: str) -> "Channels":
+        """The same doors and connections, used by that context: its calls say so."""
+        view = Channels(
+            self._addresses,
+            registry=self._registry,
+            caller=caller,
+            credentials=self._credentials,
+            message_limit_bytes=self._limit,
+            tracing=self._tracing,
+        )
+        view._open = self._open
+        return view
+
+    async def close(self, grace_s: float | None = None) -> None:
+        """Close every channel; calls in flight have `grace_s` seconds to end."""
+        while self._open:
+            _, channel = self._open.popitem()
+            await channel.close(grace_s)
+        self._outgoing.clear()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

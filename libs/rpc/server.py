@@ -1,0 +1,267 @@
+"""Hosts servicers: wraps them once, serves them in-process, on Unix sockets and on TCP at the same time.
+
+Laws of this file:
+- every servicer runs behind the same chain, whatever the transport;
+- a port that is open serves health per service name and reflection; channelz is on the admin port only;
+- stopping is: not serving, stop taking calls, wait for our own register of handlers, end what is left, close.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import grpc
+from grpc import aio
+from grpc_channelz.v1 import channelz
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from libs.rpc.address import LOOPBACK, Address, Transport
+from libs.rpc.chain import Admit, HandlerChain
+from libs.rpc.interceptors.deadline import DeadlineInterceptor
+from libs.rpc.interceptors.faults import FaultsInterceptor
+from libs.rpc.interceptors.identity import IdentityInterceptor
+from libs.rpc.interceptors.incoming import Interceptor
+from libs.rpc.interceptors.telemetry import TelemetryInterceptor
+from libs.rpc.limits import MESSAGE_LIMIT_BYTES
+from libs.rpc.loopback import PROCESS, LoopbackRegistry
+from libs.rpc.loopback_exchange import Exchange
+from libs.rpc.reflection import reflection_handlers
+from libs.rpc.registrar import AddToServer, collect
+from libs.rpc.running import RunningCalls
+from libs.telemetry import metrics as process_metrics
+from libs.telemetry.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+HEALTH = health.SERVICE_NAME
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+def server_options(message_limit_bytes: int) -> list[tuple[str, Any]]:
+    """The arguments of every gRPC server."""
+    return [
+        ("grpc.max_send_message_length", message_limit_bytes),
+        ("grpc.max_receive_message_length", message_limit_bytes),
+        # Off, or a second process on the same port would take half of the calls in silence.
+        ("grpc.so_reuseport", 0),
+        # Below the clients' keepalive of 30 s, or they would be sent away for pinging too often.
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 20_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+    ]
+
+
+class RpcServer:
+    """The servicers of one process (or of one group in it) and the doors on which they are served.
+
+    `listen` are addresses; TCP with port 0 takes a free port, see `bound`. `admin` is a second address for channelz,
+    health and reflection. `assumed_deadline_s` is the deadline of strangers that set none (see DeadlineInterceptor).
+    `call_limit` bounds the handlers at work; what comes above it is answered `overloaded`.
+    """
+
+    def __init__(
+        self,
+        listen: Sequence[Address] = (LOOPBACK,),
+        *,
+        registry: LoopbackRegistry = PROCESS,
+        admin: Address | None = None,
+        credentials: grpc.ServerCredentials | None = None,
+        message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+        call_limit: int | None = None,
+        assumed_deadline_s: float | None = None,
+        admit: Admit | None = None,
+        extra_interceptors: Iterable[Interceptor] = (),
+        new_reference: Callable[[], str] = lambda: secrets.token_hex(8),
+        metrics: Metrics = process_metrics.PROCESS,
+        tracing: bool | None = None,
+    ) -> None:
+        self._listen = tuple(listen)
+        self._registry = registry
+        self._admin_address = admin
+        self._credentials = credentials
+        self._limit = message_limit_bytes
+        self.running = RunningCalls(call_limit)
+        self._chain = HandlerChain(
+            FaultsInterceptor(new_reference, self.running.stopped),
+            (
+                DeadlineInterceptor(assumed_deadline_s),
+                IdentityInterceptor(),
+                TelemetryInterceptor(metrics, tracing),
+                *extra_interceptors,
+            ),
+            self.running,
+            admit,
+        )
+        self._services: dict[str, dict[str, Any]] = {}
+        self._exchanges: set[Exchange] = set()
+        self._health = health.aio.HealthServicer()
+        self._servers: list[aio.Server] = []
+        self._started = self._draining = self._closed = False
+        self.bound: dict[Address, Address] = {}
+
+    def add(self, add_to_server: AddToServer) -> tuple[str, ...]:
+        """Host a servicer: `server.add(lambda s: add_HealthServiceServicer_to_server(servicer, s))`.
+
+        Returns the names of the services added. Before `start` only. TypeError for a servicer method that is not async.
+        """
+        if self._started:
+            raise RuntimeError("servicers are added before the server starts")
+        added = collect(add_to_server)
+        for service, handlers in added.items():
+            if service in self._services:
+                raise ValueError(f"service {service} is hosted twice")
+            self._services[service] = {
+                name: self._chain.wrap(service, name, handler) for name, handler in handlers.items()
+            }
+        return tuple(added)
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The full names of the hosted services."""
+        return tuple(sorted(self._services))
+
+    async def start(self, serving: bool = True) -> None:
+        """Open every door. With `serving` False health says NOT_SERVING until `set_serving`."""
+        self._started = True
+        await self._health.set("", _SERVING if serving else _NOT_SERVING)
+        for service in self._services:
+            await self._health.set(service, _SERVING if serving else _NOT_SERVING)
+        if LOOPBACK in self._listen:
+            for service, handlers in self._services.items():
+                self._registry.add(service, handlers, self._exchanges)
+            self.bound[LOOPBACK] = LOOPBACK
+        doors = [address for address in self._listen if address.transport is not Transport.LOOPBACK]
+        if doors:
+            await self._open(doors, self._all_handlers())
+        if self._admin_address is not None:
+            await self._open([self._admin_address], self._admin_handlers())
+
+    async def set_serving(self, serving: bool = True, services: Iterable[str] | None = None) -> None:
+        """Say by health whether the services (all, and the process as a whole) are ready. No effect while draining."""
+        status = _SERVING if serving else _NOT_SERVING
+        for service in ("", *self._services) if services is None else services:
+            await self._health.set(service, status)
+
+    async def drain(self, grace_s: float = 10.0, lag_s: float = 0.0, stream_grace_s: float = 1.0) -> bool:
+        """Stop serving on sockets and wait for the handlers at work. True if all of them ended by themselves.
+
+        `lag_s` is how long load balancers may take to notice NOT_SERVING; streams have `stream_grace_s`, other handlers
+        `grace_s`, then they are cancelled and their callers told UNAVAILABLE. In-process calls are still taken, because
+        what is drained last may need what is closed last; `close` ends them.
+        """
+        if self._draining:
+            return await self.running.wait_idle(grace_s)
+        self._draining = True
+        await self._health.enter_graceful_shutdown()
+        if lag_s:
+            await asyncio.sleep(lag_s)
+        # From here on gRPC refuses new calls. Its own waiting is cut short below, once our register is empty: it would
+        # also wait for watchers of health, which never end.
+        stopping = [asyncio.create_task(server.stop(grace_s + stream_grace_s + 1.0)) for server in self._servers]
+        await asyncio.sleep(0)
+        clean = await self._wait_for_handlers(grace_s, stream_grace_s)
+        for server in self._servers:
+            await server.stop(None)
+        await asyncio.gather(*stopping)
+        self._servers.clear()
+        return clean
+
+    async def close(self, grace_s: float = 10.0, finish_s: float = 5.0) -> bool:
+        """Drain if that was not done, end in-process serving, wait `finish_s` for the last `finally` blocks.
+
+        True if every handler has ended. A handler that refuses to end is named in the log.
+        """
+        if self._closed:
+            return not len(self.running)
+        await self.drain(grace_s, stream_grace_s=min(1.0, grace_s))
+        self._closed = True
+        if LOOPBACK in self.bound:
+            for service in self._services:
+                self._registry.remove(service)
+        self.running.stop()
+        ended = await self.running.wait_idle(finish_s)
+        for exchange in tuple(self._exchanges):
+            exchange.give_up(grpc.StatusCode.UNAVAILABLE, "the server has stopped")
+        if not ended:
+            _log.error("handlers still run after close", extra={"methods": self.running.methods()})
+        self.bound.clear()
+        return ended
+
+    async def _wait_for_handlers(self, grace_s: float, stream_grace_s: float) -> bool:
+        if await self.running.wait_idle(min(grace_s, stream_grace_s)):
+            return True
+        clean = not self.running.streams()
+        self.running.stop(streams_only=True)
+        if await self.running.wait_idle(max(0.0, grace_s - stream_grace_s)):
+            return clean
+        _log.warning("handlers are cancelled after the grace period", extra={"methods": self.running.methods()})
+        self.running.stop()
+        await self.running.wait_idle(1.0)
+        return False
+
+    async def _open(self, addresses: Sequence[Address], handlers: Mapping[str, Any]) -> None:
+        server = aio.server(options=server_options(self._limit))
+        server.add_generic_rpc_handlers((_Handlers(handlers),))
+        for address in addresses:
+            self.bound[address] = self._bind(server, address)
+        await server.start()
+        for address in addresses:
+            if address.transport is Transport.UNIX:
+                os.chmod(address.target.removeprefix("unix:"), 0o600)
+        self._servers.append(server)
+
+    def _bind(self, server: aio.Server, address: Address) -> Address:
+        try:
+            if self._credentials is not None and address.transport is Transport.TCP:
+                port = server.add_secure_port(address.listen, self._credentials)
+            else:
+                port = server.add_insecure_port(address.listen)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {address}: {error}") from None
+        if address.transport is Transport.UNIX:
+            return address
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        return Address(Transport.TCP, f"dns:///{host}:{port}", address.host, port)
+
+    def _all_handlers(self) -> dict[str, Any]:
+        handlers = {
+            f"/{service}/{name}": handler
+            for service, methods in self._services.items()
+            for name, handler in methods.items()
+        }
+        return handlers | self._health_handlers() | reflection_handlers((*self._services, HEALTH))
+
+    def _health_handlers(self) -> dict[str, Any]:
+        return _plain(lambda server: health_pb2_grpc.add_HealthServicer_to_server(self._health, server))
+
+    def _admin_handlers(self) -> dict[str, Any]:
+        from grpc_channelz.v1 import channelz_pb2_grpc
+
+        probes = _plain(lambda s: channelz_pb2_grpc.add_ChannelzServicer_to_server(channelz.aio.ChannelzServicer(), s))
+        return probes | self._health_handlers() | reflection_handlers((HEALTH, "grpc.channelz.v1.Channelz"))
+
+
+def _plain(add_to_server: AddToServer) -> dict[str, Any]:
+    """Handlers of gRPC's own services, by path: outside the chain, because probes and watchers carry no deadline."""
+    return {
+        f"/{service}/{name}": handler
+        for service, methods in collect(add_to_server).items()
+        for name, handler in methods.items()
+    }
+
+
+class _Handlers(grpc.GenericRpcHandler):
+    """All methods of a server in one table.
+
+    On purpose not gRPC's registered methods: its server waits on one future per registered method and goes through all
+    of them at every call.
+    """
+
+    def __init__(self, handlers: Mapping[str, Any]) -> None:
+        self._handlers = dict(handlers)
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        """The handler of the method, None if it is not served."""
+        return self._handlers.get(handler_call_details.method)
