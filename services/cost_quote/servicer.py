@@ -3,6 +3,7 @@
 from typing import Any
 
 from libs.faults.fault import Fault
+from libs.rpc.values import money_to_proto, struct_to_dict
 from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceServicer
 from services.cost_quote import wire
@@ -25,11 +26,11 @@ class QuoteServicer(QuoteServiceServicer):
         book = await self._books.current()
         mode = wire.mode_from_proto(request.billing_mode)
         candidates = [wire.candidate_from_proto(candidate) for candidate in request.candidates]
-        common = wire.struct_to_dict(request.input)
+        common = struct_to_dict(request.input)
         quotes, baseline = quote_candidates(book, request.kind, mode, common, candidates)
         return pb.QuoteCandidatesResponse(
             quotes=[wire.quote_to_proto(item.supply, quote) for item, quote in zip(candidates, quotes, strict=True)],
-            baseline=wire.money_to_proto(baseline) if baseline else None,
+            baseline=money_to_proto(baseline),
             catalog_revision=book.revision,
         )
 

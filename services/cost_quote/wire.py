@@ -3,32 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-from google.protobuf.struct_pb2 import Struct
-from google.type import money_pb2
-
-from libs.kernel.canonical import plain
-from libs.kernel.money import NANOS_PER_UNIT, Money
+from libs.rpc.values import money_to_proto, struct_from, struct_to_dict
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from services.cost_quote.domain.pricing import Unpriced
 from services.cost_quote.domain.quoting import Candidate, Quote
 from services.cost_quote.domain.rules import BillingMode
 
 _KINDS = {"exact": quote_pb2.QUOTE_KIND_EXACT, "ceiling": quote_pb2.QUOTE_KIND_CEILING}
-
-
-def struct_to_dict(struct: Struct) -> dict[str, Any]:
-    """JSON values; whole numbers become integers, as they were before the wire made them floats."""
-    value: dict[str, Any] = plain(MessageToDict(struct))
-    return value
-
-
-def money_to_proto(money: Money) -> money_pb2.Money:
-    """Units and nanos of one sign."""
-    nanos = money.to_nanos()
-    sign = -1 if nanos < 0 else 1
-    units, rest = divmod(abs(nanos), NANOS_PER_UNIT)
-    return money_pb2.Money(currency_code=money.currency, units=sign * units, nanos=sign * rest)
 
 
 def mode_from_proto(mode: quote_pb2.BillingMode.ValueType) -> BillingMode | None:
@@ -79,6 +60,4 @@ def rules_from_proto(request: quote_service_pb2.ApplyPriceRulesRequest) -> list[
 
 def rule_to_proto(spec: Mapping[str, Any]) -> quote_pb2.PriceRule:
     """A declaration as it was told."""
-    rule = quote_pb2.PriceRule(id=spec["id"], version=spec["version"])
-    rule.spec.update(spec)
-    return rule
+    return quote_pb2.PriceRule(id=spec["id"], version=spec["version"], spec=struct_from(spec))

@@ -1,0 +1,40 @@
+"""Create a Run: check the order, then keep it with its first event in one transaction."""
+
+from collections.abc import Mapping
+
+from libs.kernel.money import Money
+from libs.kernel.world import World
+from services.runs.domain import engine
+from services.runs.domain.run import MAIN, Node, Order, Run, RunState, Usage
+from services.runs.ports import Routing, Runs
+
+CURRENCY_BEFORE_ANY_COST = "XXX"
+"""ISO 4217's code for no currency: a Run that has spent nothing has no currency of its own yet."""
+
+
+async def create_run(
+    runs: Runs,
+    routing: Routing,
+    world: World,
+    *,
+    tenant: str,
+    order: Order,
+    labels: Mapping[str, str],
+    key: str = "",
+    fingerprint: str = "",
+) -> tuple[Run, bool]:
+    """(the Run, whether the key named an earlier one). Raises what routing says of an order it would never serve."""
+    await routing.validate(tenant, order)
+    now = world.clock.now()
+    run = Run(
+        id=world.ids.ulid(),
+        tenant=tenant,
+        state=RunState.PENDING,
+        order=order,
+        node=Node(MAIN, "generate", task_id=world.ids.ulid()),
+        created_at=now,
+        usage=Usage(Money.zero(CURRENCY_BEFORE_ANY_COST)),
+        labels=labels,
+    )
+    after, drafts = engine.created(run)
+    return await runs.add(after, drafts, key, fingerprint, now)

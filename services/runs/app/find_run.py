@@ -1,0 +1,13 @@
+"""One Run, to those who may see it."""
+
+from libs.faults.fault import Fault
+from services.runs.domain.run import Run
+from services.runs.ports import Runs
+
+
+async def find_run(runs: Runs, tenant: str, run_id: str) -> Run:
+    """The tenant's Run; another's is not found (AUTH-1)."""
+    run = await runs.get(run_id)
+    if run is None or run.tenant != tenant:
+        raise Fault.of("not_found", f"run {run_id!r} does not exist")
+    return run

@@ -1,0 +1,43 @@
+"""A Run's events in order, those on record and those to come."""
+
+from collections.abc import AsyncIterator
+
+from libs.faults.fault import Fault
+from services.runs.app.find_run import find_run
+from services.runs.app.hub import Hub
+from services.runs.domain.run import RESTING_STATES, Event
+from services.runs.ports import Runs
+
+BATCH = 500
+
+
+async def list_events(runs: Runs, tenant: str, run_id: str, after: int, size: int) -> list[Event]:
+    """Events above `after`, at most `size`. Fault malformed_request for a cursor that lies ahead (SSE-5)."""
+    run = await find_run(runs, tenant, run_id)
+    _check_cursor(after, run.last_sequence)
+    return await runs.events(run_id, after, size)
+
+
+async def stream_events(runs: Runs, hub: Hub, tenant: str, run_id: str, after: int) -> AsyncIterator[list[Event]]:
+    """Batches without gap or repetition, until the Run is at rest and all was told.
+
+    Holds no connection between batches (SSE-4): each read is a short one of its own.
+    """
+    with hub.watching(run_id):
+        run = await find_run(runs, tenant, run_id)
+        _check_cursor(after, run.last_sequence)
+        while True:
+            while batch := await runs.events(run_id, after, BATCH):
+                yield batch
+                after = batch[-1].sequence
+            run = await find_run(runs, tenant, run_id)
+            if run.last_sequence > after:
+                continue
+            if run.state in RESTING_STATES:
+                return
+            await hub.wait(run_id, after)
+
+
+def _check_cursor(after: int, last: int) -> None:
+    if not 0 <= after <= last:
+        raise Fault.of("malformed_request", f"cursor {after} lies ahead of the newest event, {last}")

@@ -1,0 +1,1 @@
+"""Outbound: the ports over generated stubs, and the only place that sees gRPC errors."""

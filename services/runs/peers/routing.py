@@ -1,0 +1,49 @@
+"""Routing over its stub."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from libs.rpc.faulting import faulting
+from pointsman.routing.v1 import routing_service_pb2 as pb
+from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
+from services.runs import wire
+from services.runs.domain.run import Order, Run
+from services.runs.domain.task_view import TaskView
+
+TIMEOUT_S = 10.0
+
+
+class RoutingPeer:
+    """Implements `ports.Routing`."""
+
+    def __init__(self, channel: Any) -> None:
+        self._stub: Any = RoutingServiceStub(channel)
+
+    @faulting
+    async def validate(self, tenant: str, order: Order) -> None:
+        """See the port."""
+        request = wire.submission(tenant, order)
+        request.validate_only = True
+        await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
+
+    @faulting
+    async def submit(self, run: Run) -> None:
+        """See the port."""
+        request = wire.submission(run.tenant, run.order)
+        request.request_id = run.node.task_id
+        request.run_id = run.id
+        request.node_id = run.node.id
+        await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
+
+    @faulting
+    async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
+        """See the port."""
+        request = pb.ListTasksRequest(task_ids=task_ids, page_size=len(task_ids))
+        reply = await self._stub.ListTasks(request, timeout=TIMEOUT_S)
+        return {task.id: wire.task_from_proto(task) for task in reply.tasks}
+
+    @faulting
+    async def cancel(self, task_id: str) -> None:
+        """See the port."""
+        request = pb.CancelTaskRequest(task_id=task_id, reason="the run was cancelled")
+        await self._stub.CancelTask(request, timeout=TIMEOUT_S)

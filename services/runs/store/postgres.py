@@ -1,0 +1,130 @@
+"""Runs in PostgreSQL. A Run's row is its lock: whoever changes it numbers the events in the same transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_once
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from libs.faults.fault import Fault
+from libs.kernel.ids import Ids
+from libs.store.database import Database
+from services.runs.domain.run import Draft, Event, Run, RunState
+from services.runs.store.codec import run_from_document, run_to_document
+from services.runs.store.numbering import number
+from services.runs.store.tables import run_events, run_keys, runs
+
+
+class PostgresRuns:
+    """Implements `ports.Runs`."""
+
+    def __init__(self, database: Database, ids: Ids) -> None:
+        self._database = database
+        self._ids = ids
+
+    async def add(
+        self, run: Run, drafts: Sequence[Draft], key: str, fingerprint: str, now: datetime
+    ) -> tuple[Run, bool]:
+        """See the port. The key is written first: of two equal ones the second waits for the first and finds it."""
+        async with self._database.unit() as tx:
+            if key:
+                named = {"tenant": run.tenant, "key": key, "run_id": run.id, "fingerprint": fingerprint}
+                written = await tx.execute(insert_once(run_keys).values(**named).on_conflict_do_nothing())
+                if not written.rowcount:
+                    return await self._earlier(tx, run.tenant, key, fingerprint), True
+            events = number(run, drafts, self._ids.ulid, now)
+            kept = replace(run, last_sequence=len(events))
+            await tx.execute(insert(runs).values(id=run.id, tenant=run.tenant, **_columns(kept)))
+            await _append(tx, events)
+            return kept, False
+
+    async def _earlier(self, tx: AsyncConnection, tenant: str, key: str, fingerprint: str) -> Run:
+        joined = select(run_keys.c.fingerprint, runs.c.document).join(runs, runs.c.id == run_keys.c.run_id)
+        row = (await tx.execute(joined.where(run_keys.c.tenant == tenant, run_keys.c.key == key))).one()
+        if row.fingerprint != fingerprint:
+            raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
+        return run_from_document(row.document)
+
+    async def save(self, run: Run, drafts: Sequence[Draft], now: datetime) -> Run | None:
+        """See the port."""
+        events = number(run, drafts, self._ids.ulid, now)
+        kept = replace(run, revision=run.revision + 1, last_sequence=run.last_sequence + len(events))
+        guarded = update(runs).where(runs.c.id == run.id, runs.c.revision == run.revision)
+        async with self._database.unit() as tx:
+            written = await tx.execute(guarded.values(**_columns(kept)))
+            if not written.rowcount:
+                return None
+            await _append(tx, events)
+        return kept
+
+    async def get(self, run_id: str) -> Run | None:
+        """See the port."""
+        async with self._database.read() as tx:
+            document = (await tx.execute(select(runs.c.document).where(runs.c.id == run_id))).scalar_one_or_none()
+        return run_from_document(document) if document else None
+
+    async def page(
+        self, tenant: str, states: Sequence[RunState], label: tuple[str, str | None] | None, before: str, size: int
+    ) -> list[Run]:
+        """See the port."""
+        query = select(runs.c.document).where(runs.c.tenant == tenant).order_by(runs.c.id.desc()).limit(size)
+        if states:
+            query = query.where(runs.c.state.in_(states))
+        if before:
+            query = query.where(runs.c.id < before)
+        if label is not None:
+            key, value = label
+            query = query.where(runs.c.labels.has_key(key) if value is None else runs.c.labels.contains({key: value}))
+        return await self._many(query)
+
+    async def live(self, states: Sequence[RunState], after: str, size: int) -> list[Run]:
+        """See the port."""
+        query = select(runs.c.document).where(runs.c.state.in_(states), runs.c.id > after)
+        return await self._many(query.order_by(runs.c.id).limit(size))
+
+    async def _many(self, query: Any) -> list[Run]:
+        async with self._database.read() as tx:
+            return [run_from_document(document) for document in (await tx.execute(query)).scalars()]
+
+    async def events(self, run_id: str, after: int, size: int) -> list[Event]:
+        """See the port."""
+        query = select(run_events).where(run_events.c.run_id == run_id, run_events.c.sequence > after)
+        async with self._database.read() as tx:
+            rows = (await tx.execute(query.order_by(run_events.c.sequence).limit(size))).all()
+        return [Event(row.id, row.run_id, row.sequence, row.kind, row.data, row.created_at) for row in rows]
+
+    async def last_sequences(self, run_ids: Sequence[str]) -> Mapping[str, int]:
+        """See the port."""
+        query = select(runs.c.id, runs.c.last_sequence).where(runs.c.id.in_(run_ids))
+        async with self._database.read() as tx:
+            return {row.id: row.last_sequence for row in (await tx.execute(query)).all()}
+
+
+def _columns(run: Run) -> dict[str, Any]:
+    return {
+        "state": run.state.value,
+        "labels": dict(run.labels),
+        "revision": run.revision,
+        "last_sequence": run.last_sequence,
+        "document": run_to_document(run),
+    }
+
+
+async def _append(tx: AsyncConnection, events: Sequence[Event]) -> None:
+    if not events:
+        return
+    rows = [
+        {
+            "run_id": event.run_id,
+            "sequence": event.sequence,
+            "id": event.id,
+            "kind": event.kind,
+            "data": event.data,
+            "created_at": event.created_at,
+        }
+        for event in events
+    ]
+    await tx.execute(insert(run_events), rows)

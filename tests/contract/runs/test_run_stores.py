@@ -1,0 +1,142 @@
+"""Every store of Runs keeps the same contract."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from libs.store.database import Database
+from libs.store.migrations import differences, migrate
+from services.runs.compose import SCHEMA, VERSIONS
+from services.runs.domain import engine
+from services.runs.domain.run import MAIN, Draft, Failure, Node, Order, Result, Run, RunState, Usage
+from services.runs.ports import Runs
+from services.runs.store.memory import MemoryRuns
+from services.runs.store.postgres import PostgresRuns
+from services.runs.store.tables import metadata
+from tests.support.worlds import START, CountedIds
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """Where the store under test lies."""
+    return "memory:" if request.param == "memory" else str(request.getfixturevalue("pg_url"))
+
+
+@pytest.fixture
+async def runs(store_url: str) -> AsyncIterator[Runs]:
+    """An empty store."""
+    if store_url == "memory:":
+        yield MemoryRuns(CountedIds())
+        return
+    await migrate(store_url, schema=SCHEMA, versions=VERSIONS)
+    database = Database(store_url, schema=SCHEMA)
+    try:
+        yield PostgresRuns(database, CountedIds())
+    finally:
+        await database.close()
+
+
+def new_run(run_id: str, tenant: str = "a", **labels: str) -> Run:
+    """A Run as it is created."""
+    order = Order("clip", {"prompt": "x", "duration_s": 5}, deadline=START)
+    node = Node(MAIN, "generate", f"task-{run_id}")
+    return Run(run_id, tenant, RunState.PENDING, order, node, START, Usage(Money.zero("CNY")), labels)
+
+
+async def add(runs: Runs, run: Run, key: str = "", fingerprint: str = "f") -> tuple[Run, bool]:
+    """Keep it with its first event."""
+    after, drafts = engine.created(run)
+    return await runs.add(after, drafts, key, fingerprint, START)
+
+
+async def test_a_run_comes_back_as_it_was(runs: Runs) -> None:
+    """EVENT-1: the Run and its first event are kept together; what is read equals what was written."""
+    kept, replayed = await add(runs, new_run("r1", project="x"))
+    assert not replayed
+    assert kept.last_sequence == 1
+    assert await runs.get("r1") == kept
+    assert [(event.sequence, event.kind) for event in await runs.events("r1", 0, 10)] == [(1, "run_created")]
+    assert await runs.get("r2") is None
+
+
+async def test_every_field_survives(runs: Runs) -> None:
+    """RUN-1: failure, result and usage are read as they were written."""
+    kept, _ = await add(runs, new_run("r1"))
+    failure = Failure("supply", "channel", True, "key_invalid", "revoked")
+    full = replace(
+        kept,
+        state=RunState.FAILED,
+        failure=failure,
+        node=replace(kept.node, failure=failure, attempts={"a": "failed"}),
+        result=Result(degraded=True, dropped_inputs=("x",), output={"n": 1}),
+        started_at=START,
+        finished_at=START,
+    )
+    saved = await runs.save(full, [], START)
+    assert saved == replace(full, revision=2)
+    assert await runs.get("r1") == saved
+
+
+async def test_a_slower_writer_writes_nothing(runs: Runs) -> None:
+    """EVENT-1: of two writers that read one revision, one wins; the other leaves neither state nor events."""
+    kept, _ = await add(runs, new_run("r1"))
+    started, drafts = engine.started(kept, START)
+    first, second = await asyncio.gather(runs.save(started, drafts, START), runs.save(started, drafts, START))
+    assert sorted([first is None, second is None]) == [False, True]
+    events = await runs.events("r1", 0, 100)
+    assert [event.sequence for event in events] == [1, 2, 3, 4]
+
+
+async def test_events_are_read_after_a_cursor(runs: Runs) -> None:
+    """EVENT-1: sequences start at 1 and rise by 1; a page begins right after the cursor."""
+    kept, _ = await add(runs, new_run("r1"))
+    await runs.save(kept, [Draft("node_waiting", {"n": n}) for n in range(5)], START)
+    page = await runs.events("r1", 2, 3)
+    assert [event.sequence for event in page] == [3, 4, 5]
+    assert await runs.last_sequences(["r1", "none"]) == {"r1": 6}
+
+
+async def test_one_key_is_one_run(runs: Runs) -> None:
+    """IDEM-1: ten creates with one key are one Run; another body is a conflict; another tenant is another key."""
+    answers = await asyncio.gather(*(add(runs, new_run(f"r{n}"), key="k") for n in range(10)))
+    assert len({run.id for run, _ in answers}) == 1
+    assert sum(not replayed for _, replayed in answers) == 1
+    with pytest.raises(Fault) as caught:
+        await add(runs, new_run("other"), key="k", fingerprint="g")
+    assert caught.value.code == "idempotency_conflict"
+    foreign, replayed = await add(runs, new_run("foreign", tenant="b"), key="k")
+    assert (foreign.id, replayed) == ("foreign", False)
+
+
+async def test_pages_are_the_tenants_own(runs: Runs) -> None:
+    """AUTH-1: a page holds the tenant's Runs alone, newest first, by state and label."""
+    for number in range(4):
+        await add(runs, new_run(f"r{number}", project="x" if number % 2 else "y"))
+    await add(runs, new_run("s1", tenant="b", project="x"))
+    assert [run.id for run in await runs.page("a", [], None, "", 3)] == ["r3", "r2", "r1"]
+    assert [run.id for run in await runs.page("a", [], None, "r1", 3)] == ["r0"]
+    assert [run.id for run in await runs.page("a", [], ("project", "x"), "", 9)] == ["r3", "r1"]
+    assert [run.id for run in await runs.page("a", [], ("project", None), "", 9)] == ["r3", "r2", "r1", "r0"]
+    assert await runs.page("a", [RunState.SUCCEEDED], None, "", 9) == []
+
+
+async def test_live_runs_are_the_work_of_the_ticks(runs: Runs) -> None:
+    """ATT-7: whatever process asks finds every Run that is not at rest, oldest first."""
+    for number in range(3):
+        await add(runs, new_run(f"r{number}"))
+    first = await runs.get("r0")
+    assert first is not None
+    after, drafts = engine.cancelled_before_start(first, START)
+    await runs.save(after, drafts, START)
+    assert [run.id for run in await runs.live([RunState.PENDING], "", 10)] == ["r1", "r2"]
+    assert [run.id for run in await runs.live([RunState.PENDING], "r1", 10)] == ["r2"]
+
+
+async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
+    """OPS-7: the migrated schema and the declared tables are the same."""
+    await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)
+    assert await differences(pg_url, schema=SCHEMA, metadata=metadata) == []

@@ -1,0 +1,222 @@
+"""Creating, carrying on, joining, streaming and cancelling Runs."""
+
+import asyncio
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from libs.kernel.world import World
+from services.runs.app.advance_runs import Advance
+from services.runs.app.cancel_run import cancel_run
+from services.runs.app.create_run import create_run
+from services.runs.app.find_run import find_run
+from services.runs.app.hub import Hub
+from services.runs.app.join_run import join_run
+from services.runs.app.stream_events import list_events, stream_events
+from services.runs.domain.run import Order, Run, RunState
+from services.runs.domain.task_view import TaskView
+from services.runs.store.memory import MemoryRuns
+from tests.support.worlds import steered_world
+from tests.unit.runs.fakes import FakeRouting
+
+COST = Money("CNY", Decimal("5.00"))
+
+
+@dataclass
+class House:
+    """The context without its wire."""
+
+    world: World = field(default_factory=lambda: steered_world()[0])
+    routing: FakeRouting = field(default_factory=FakeRouting)
+
+    def __post_init__(self) -> None:
+        self.runs = MemoryRuns(self.world.ids)
+        self.hub = Hub(self.runs)
+        self.advance = Advance(self.runs, self.routing, self.hub, self.world)
+
+    async def create(self, model: str = "clip", tenant: str = "a") -> Run:
+        """A new Run."""
+        order = Order(model, {"prompt": "x"})
+        return (await create_run(self.runs, self.routing, self.world, tenant=tenant, order=order, labels={}))[0]
+
+    async def end(self, run: Run, state: str = "succeeded") -> None:
+        """Let routing end the Run's Task, and see it."""
+        self.routing.views[run.node.task_id] = TaskView(run.node.task_id, 9, state, COST)
+        await self.advance.follow_running()
+
+
+async def test_what_can_never_be_served_is_refused_at_once() -> None:
+    """EDG-2: a model that is not published is told to the caller, and no Run exists."""
+    house = House()
+    with pytest.raises(Fault) as caught:
+        await house.create("unknown")
+    assert caught.value.code == "model_not_published"
+    assert await house.runs.page("a", [], None, "", 10) == []
+
+
+async def test_a_new_run_is_pending_and_then_handed_over_once() -> None:
+    """EDG-4: creation answers `pending`; the tick hands the Task over, and a second tick does nothing."""
+    house = House()
+    run = await house.create()
+    assert run.state is RunState.PENDING
+    assert await house.advance.submit_pending()
+    assert not await house.advance.submit_pending()
+    assert house.routing.submitted == [run.node.task_id]
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.RUNNING
+
+
+async def test_a_crash_between_hand_over_and_record_submits_the_same_task() -> None:
+    """RUN-6: the Task's id is chosen before, so handing over again is the same Task."""
+    house = House()
+    run = await house.create()
+    await house.routing.submit(run)  # what a process that died before its commit had done
+    await house.advance.submit_pending()
+    assert set(house.routing.submitted) == {run.node.task_id}
+    assert [event.kind for event in await house.runs.events(run.id, 0, 10)].count("node_started") == 1
+
+
+async def test_routing_that_is_away_delays_and_a_refusal_fails() -> None:
+    """EDG-4: a fault that may pass leaves the Run pending; one that will not is data on the Run."""
+    house = House()
+    run = await house.create()
+    house.routing.fault = Fault.of("governance_backend_down", "away")
+    await house.advance.submit_pending()
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.PENDING
+    house.routing.fault = Fault.of("model_not_published", "closed meanwhile")
+    await house.advance.submit_pending()
+    failed = await find_run(house.runs, "a", run.id)
+    assert failed.state is RunState.FAILED
+    assert failed.failure is not None
+    assert failed.failure.code == "model_not_published"
+
+
+async def test_another_tenants_run_is_not_found() -> None:
+    """AUTH-1: reading, joining, streaming and cancelling another's Run is not_found."""
+    house = House()
+    run = await house.create(tenant="a")
+    calls = [
+        find_run(house.runs, "b", run.id),
+        join_run(house.runs, house.hub, "b", run.id, 1),
+        list_events(house.runs, "b", run.id, 0, 10),
+        cancel_run(house.runs, house.world, "b", run.id),
+        anext(stream_events(house.runs, house.hub, "b", run.id, 0)),
+    ]
+    for call in calls:
+        with pytest.raises(Fault) as caught:
+            await call
+        assert caught.value.code == "not_found"
+
+
+async def test_a_join_answers_when_the_run_rests() -> None:
+    """EDG-2: join waits for the end, woken by the commit."""
+    house = House()
+    run = await house.create()
+    await house.advance.submit_pending()
+    joined = asyncio.create_task(join_run(house.runs, house.hub, "a", run.id, 60))
+    await asyncio.sleep(0)
+    assert not joined.done()
+    await house.end(run)
+    assert (await joined).state is RunState.SUCCEEDED
+
+
+async def test_a_join_that_waits_in_vain_says_join_timeout() -> None:
+    """EDG-2: 504 join_timeout, retryable; the Run goes on."""
+    house = House()
+    run = await house.create()
+    with pytest.raises(Fault) as caught:
+        await join_run(house.runs, house.hub, "a", run.id, 0.01)
+    assert (caught.value.code, caught.value.retryable) == ("join_timeout", True)
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.PENDING
+
+
+async def test_a_stream_tells_everything_once_and_ends() -> None:
+    """SSE-3: from any cursor the rest arrives in order, without gap or repetition, and the stream closes at the end."""
+    house = House()
+    run = await house.create()
+
+    async def collect(after: int) -> list[int]:
+        batches = [batch async for batch in stream_events(house.runs, house.hub, "a", run.id, after)]
+        return [event.sequence for batch in batches for event in batch]
+
+    early = asyncio.create_task(collect(0))
+    await asyncio.sleep(0)
+    await house.advance.submit_pending()
+    late = asyncio.create_task(collect(2))
+    await asyncio.sleep(0)
+    await house.end(run)
+    last = (await find_run(house.runs, "a", run.id)).last_sequence
+    assert await early == list(range(1, last + 1))
+    assert await late == list(range(3, last + 1))
+    assert await collect(last) == []
+
+
+async def test_events_of_another_process_are_found_by_the_poll() -> None:
+    """SSE-3: without any hint the poll finds what another replica committed."""
+    house = House()
+    run = await house.create()
+    other = Advance(house.runs, house.routing, Hub(house.runs), house.world)
+    joined = asyncio.create_task(join_run(house.runs, house.hub, "a", run.id, 60))
+    await asyncio.sleep(0)
+    await other.submit_pending()
+    house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 9, "succeeded", COST)
+    await other.follow_running()
+    await house.hub.poll()
+    assert (await joined).state is RunState.SUCCEEDED
+
+
+@pytest.mark.parametrize("after", [-1, 99])
+async def test_a_cursor_that_lies_ahead_is_refused(after: int) -> None:
+    """SSE-5: a cursor beyond the newest event is malformed_request."""
+    house = House()
+    run = await house.create()
+    with pytest.raises(Fault) as caught:
+        await list_events(house.runs, "a", run.id, after, 10)
+    assert caught.value.code == "malformed_request"
+
+
+async def test_a_cancel_before_the_start_ends_the_run_and_calls_nobody() -> None:
+    """ATT-8: what was never handed over is cancelled at once; cancelling again is harmless."""
+    house = House()
+    run = await house.create()
+    assert (await cancel_run(house.runs, house.world, "a", run.id)).state is RunState.CANCELLED
+    assert (await cancel_run(house.runs, house.world, "a", run.id)).state is RunState.CANCELLED
+    await house.advance.submit_pending()
+    assert (house.routing.submitted, house.routing.cancelled) == ([], [])
+
+
+async def test_a_cancel_is_passed_on_until_the_task_ends() -> None:
+    """ATT-8: the flag is durable: every tick asks routing again until the Task ends; the Run ends as it did."""
+    house = House()
+    run = await house.create()
+    await house.advance.submit_pending()
+    house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 2, "running", COST)
+    assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
+    await house.advance.follow_running()
+    await house.advance.follow_running()
+    assert house.routing.cancelled == [run.node.task_id] * 2
+    await house.end(run, "cancelled")
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.CANCELLED
+
+
+async def test_a_finished_run_cannot_be_cancelled() -> None:
+    """ATT-8: a cancel that lost the race is told so: run_terminal."""
+    house = House()
+    run = await house.create()
+    await house.advance.submit_pending()
+    await house.end(run)
+    with pytest.raises(Fault) as caught:
+        await cancel_run(house.runs, house.world, "a", run.id)
+    assert caught.value.code == "run_terminal"
+
+
+async def test_nobody_is_watched_after_leaving() -> None:
+    """SSE-4: a client that leaves costs nothing afterwards: the poll asks for nobody."""
+    house = House()
+    run = await house.create()
+    stream = stream_events(house.runs, house.hub, "a", run.id, 0)
+    await anext(stream)
+    await stream.aclose()
+    assert not house.hub._watchers
