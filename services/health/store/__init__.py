@@ -1,0 +1,1 @@
+"""Persistence of health: one contract, a memory twin and PostgreSQL."""

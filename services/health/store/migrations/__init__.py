@@ -1,0 +1,1 @@
+"""How the schema of health came to be, version by version."""

@@ -1,0 +1,133 @@
+"""Health in PostgreSQL.
+
+Laws of this file:
+- the order of locks is: the outcome of an Attempt or the catalogue's row, then Channels by id, then Supplies by id;
+- every update names the sequence that it follows, and a row that moved on refuses it;
+- history is only appended; the database refuses anything else.
+"""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from libs.faults.fault import Fault
+from libs.store.database import Database
+from services.health.domain.events import Event
+from services.health.domain.observations import Outcome
+from services.health.domain.states import State
+from services.health.domain.subjects import Kind, Subject
+from services.health.ports import HealthUnit, Record, Recorded
+from services.health.store.rows import event_row, outcome_row, record_of, recorded_of, row_of
+from services.health.store.tables import HEALTH, catalog, health_event
+from services.health.store.tables import outcome as outcomes
+
+
+class PostgresHealthStore:
+    """ports.HealthStore over one Database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @asynccontextmanager
+    async def unit(self) -> AsyncIterator[HealthUnit]:
+        """A unit of work in one transaction."""
+        async with self._database.unit() as tx:
+            yield _Unit(tx)
+
+    async def records(self) -> list[Record]:
+        """All records, in one snapshot."""
+        found: list[Record] = []
+        async with self._database.read() as tx:
+            for kind, table in HEALTH.items():
+                rows = (await tx.execute(select(table).order_by(table.c.id))).mappings()
+                found += [record_of(kind, row) for row in rows]
+        return sorted(found, key=lambda record: record.subject)  # Python's order of ids, whatever the collation
+
+    async def cooled(self, now: datetime) -> list[Subject]:
+        """Open circuits whose cooldown is over."""
+        found: list[Subject] = []
+        async with self._database.read() as tx:
+            for kind, table in HEALTH.items():
+                due = (table.c.state == State.CIRCUIT_OPEN.value) & (table.c.cooldown_until <= now)
+                found += [Subject(kind, row.id) for row in await tx.execute(select(table.c.id).where(due))]
+        return sorted(found)
+
+    async def events(self, subject: Subject | None, after: int, limit: int) -> list[Recorded]:
+        """History, oldest first."""
+        query = select(health_event).where(health_event.c.position > after)
+        if subject is not None:
+            query = query.where(
+                health_event.c.subject_kind == subject.kind.value, health_event.c.subject_id == subject.id
+            )
+        async with self._database.read() as tx:
+            rows = (await tx.execute(query.order_by(health_event.c.position).limit(limit))).mappings()
+            return [recorded_of(row) for row in rows]
+
+    async def forget_outcomes(self, before: datetime) -> int:
+        """Delete old outcomes."""
+        async with self._database.unit() as tx:
+            return (await tx.execute(delete(outcomes).where(outcomes.c.observed_at < before))).rowcount
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._database.close()
+
+
+class _Unit:
+    """ports.HealthUnit on one transaction."""
+
+    def __init__(self, tx: AsyncConnection) -> None:
+        self._tx = tx
+
+    async def claim(self, outcome: Outcome) -> bool:
+        # Waits for another unit that reports the same Attempt, and is refused if that one commits.
+        statement = upsert(outcomes).values(outcome_row(outcome)).on_conflict_do_nothing()
+        return (await self._tx.execute(statement)).rowcount == 1
+
+    async def lock(self, subjects: Collection[Subject] | None) -> dict[Subject, Record]:
+        found: dict[Subject, Record] = {}
+        for kind, table in HEALTH.items():
+            query = select(table).order_by(table.c.id).with_for_update()
+            if subjects is not None:
+                ids = [subject.id for subject in subjects if subject.kind is kind]
+                if not ids:
+                    continue
+                query = query.where(table.c.id.in_(ids))
+            for row in (await self._tx.execute(query)).mappings():
+                record = record_of(kind, row)
+                found[record.subject] = record
+        return found
+
+    async def add(self, record: Record, events: Sequence[Event]) -> None:
+        table = HEALTH[record.subject.kind]
+        await self._tx.execute(insert(table).values(id=record.subject.id, **row_of(record)))
+        await self._append(record, events)
+
+    async def put(self, record: Record, events: Sequence[Event]) -> None:
+        table = HEALTH[record.subject.kind]
+        follows = record.sequence - len(events)
+        statement = update(table).where(table.c.id == record.subject.id, table.c.sequence == follows)
+        if (await self._tx.execute(statement.values(row_of(record)))).rowcount != 1:
+            raise Fault.of("revision_conflict", f"{record.subject} has changed in between")
+        await self._append(record, events)
+
+    async def _append(self, record: Record, events: Sequence[Event]) -> None:
+        first = record.sequence - len(events) + 1
+        rows = [event_row(record.subject, first + index, event) for index, event in enumerate(events)]
+        if rows:
+            await self._tx.execute(insert(health_event), rows)
+
+    async def lock_catalog_revision(self) -> int:
+        query = select(catalog.c.revision).where(catalog.c.id == 1).with_for_update()
+        return int((await self._tx.execute(query)).scalar_one())
+
+    async def set_catalog_revision(self, revision: int) -> None:
+        await self._tx.execute(update(catalog).where(catalog.c.id == 1).values(revision=revision))
+
+
+LOCK_ORDER = (Kind.CHANNEL, Kind.SUPPLY)
+assert tuple(HEALTH) == LOCK_ORDER, "Channels are locked before Supplies"
