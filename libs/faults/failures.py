@@ -5,6 +5,8 @@ from libs.faults.registry import Category, Scope
 from pointsman.common.v1 import failure_pb2
 
 _EVIDENCE = "evidence"
+_NAMES_OF_CATEGORIES = {number: name for name, number in failure_pb2.FailureCategory.items()}
+_NAMES_OF_SCOPES = {number: name for name, number in failure_pb2.FailureScope.items()}
 
 
 def failure_to_proto(fault: Fault) -> failure_pb2.Failure:
@@ -27,8 +29,8 @@ def failure_to_proto(fault: Fault) -> failure_pb2.Failure:
 
 def failure_from_proto(failure: failure_pb2.Failure) -> Fault:
     """The inverse of `failure_to_proto`; enum values from a later release read as `unknown` and `request`."""
-    category = failure_pb2.FailureCategory.Name(failure.category) if failure.category <= 5 else ""
-    scope = failure_pb2.FailureScope.Name(failure.scope) if failure.scope <= 4 else ""
+    category = _NAMES_OF_CATEGORIES.get(failure.category, "")
+    scope = _NAMES_OF_SCOPES.get(failure.scope, "")
     return Fault(
         failure.code,
         failure.message,

@@ -65,6 +65,11 @@ class Code:
     retry_after_ms: int | None = None
 
 
+def type_uri(code: str) -> str:
+    """The `type` of a problem (RFC 9457) with this code."""
+    return f"urn:pointsman:error:{code}"
+
+
 _STATUS_OF_CATEGORY = {
     Category.CONTENT: "FAILED_PRECONDITION",
     Category.REQUEST: "INVALID_ARGUMENT",
