@@ -89,7 +89,7 @@ class Studio:
         """Stops answering, lets go of work under way (a restart takes it up) and closes the archive."""
         if self._server is None or self._serving is None:
             return
-        self._server.should_exit = True
+        self._server.leaving.set()
         await self._serving
         await self._renders.stop()
         self._desk.archive.close()
@@ -147,10 +147,15 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
+        self.leaving = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.up.set()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self.leaving.wait()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -165,6 +170,7 @@ def _uvicorn_config(application: Starlette) -> uvicorn.Config:
         lifespan="off",
         proxy_headers=False,
         server_header=False,
+        date_header=False,  # uvicorn renews it by waking every 0.1 s; the studio sleeps when idle
         access_log=False,
         log_config=None,
         timeout_graceful_shutdown=DRAIN_S,
