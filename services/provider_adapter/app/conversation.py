@@ -1,0 +1,97 @@
+"""One exchange with a provider: the key, the time that is left, the sending, the record of it."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
+from libs.kernel.deadlines import current_deadline
+from libs.telemetry import metrics, names
+from services.provider_adapter.adapters.registry import ADAPTERS
+from services.provider_adapter.app.hiding import hidden
+from services.provider_adapter.domain.adapter import Adapter
+from services.provider_adapter.domain.exchange import ExchangeBroken, HttpRequest, HttpResponse, Phase, Reply
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.judgement import judge
+from services.provider_adapter.ports import Secrets, Target, Transport
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A channel with its adapter and its key: everything that a conversation needs to know beforehand."""
+
+    endpoint: Endpoint
+    adapter: Adapter
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"Line({self.endpoint.channel_id!r})"
+
+
+class Conversation:
+    """Opens lines and carries exchanges over them."""
+
+    def __init__(
+        self, transport: Transport, secrets: Secrets, clock: Clock, margin_s: float,
+        adapters: Mapping[str, Adapter] = ADAPTERS,
+    ) -> None:  # fmt: skip
+        self._transport = transport
+        self._secrets = secrets
+        self._clock = clock
+        self._margin_s = margin_s
+        self._adapters = adapters
+
+    def line(self, endpoint: Endpoint, kind: str) -> Line:
+        """The line to a channel. Raises Fault `source_not_configured` for an unknown adapter, kind or secret (CAT-6)."""
+        adapter = self._adapters.get(endpoint.adapter)
+        if adapter is None:
+            raise Fault.of("source_not_configured", f"channel '{endpoint.channel_id}': no adapter '{endpoint.adapter}'")
+        if kind not in adapter.manifest.kinds:
+            raise Fault.of("source_not_configured", f"adapter '{endpoint.adapter}' does not make '{kind}'")
+        return Line(endpoint, adapter, self._secrets.value(endpoint.secret_ref))
+
+    async def exchange(self, line: Line, phase: Phase, request: HttpRequest, job: Job) -> HttpResponse:
+        """Send once. A broken exchange raises its Fault: `submission_unknown`, `connect_failed`, `poll_failed` …"""
+        begun = self._clock.monotonic()
+        outcome = "broken"
+        try:
+            response = await self._transport.exchange(request, self._target(line, phase))
+            outcome = f"http_{response.status // 100}xx"
+            return response
+        except ExchangeBroken as error:
+            synchronous = job.kind in line.adapter.manifest.synchronous_kinds
+            fault = judge(Reply.broken(error), phase, line.adapter.table, self._clock.now(), synchronous=synchronous)
+            outcome = fault.code
+            raise fault from None  # the cause names addresses and URLs
+        finally:
+            self._record(line, phase, outcome, self._clock.monotonic() - begun, job)
+
+    def _target(self, line: Line, phase: Phase) -> Target:
+        endpoint, auth = line.endpoint, line.adapter.manifest.auth
+        total_s = endpoint.timeouts.submit_s if phase is Phase.SUBMIT else endpoint.timeouts.poll_s
+        deadline = current_deadline()
+        if deadline is not None:
+            total_s = min(total_s, deadline - self._clock.monotonic() - self._margin_s)
+        if total_s <= 0:
+            raise Fault.of("deadline_exceeded", "no time is left for a call to the provider; nothing was sent")
+        return Target(endpoint.base_url, auth.header, auth.prefix + line.secret, endpoint.timeouts.connect_s, total_s)
+
+    def _record(self, line: Line, phase: Phase, outcome: str, seconds: float, job: Job) -> None:
+        labels = {"adapter": line.endpoint.adapter, "channel": line.endpoint.channel_id, "phase": phase.value}
+        metrics.PROCESS.histogram(names.PROVIDER_SECONDS, **labels).observe(seconds)
+        metrics.PROCESS.counter(names.PROVIDER_ENDED, **labels, code=outcome).inc()
+        log.info("exchange", extra={**labels, "outcome": outcome, "seconds": round(seconds, 3), "attempt": job.attempt_id})
+
+    def notice(self, line: Line, phase: Phase, unknown_fields: tuple[str, ...]) -> None:
+        """Tell of fields that nobody accounts for. Never fatal."""
+        if unknown_fields:
+            labels = {"adapter": line.endpoint.adapter, "phase": phase.value}
+            metrics.PROCESS.counter(names.PROVIDER_UNKNOWN_FIELDS, **labels).inc(len(unknown_fields))
+            log.warning("unknown_field", extra={**labels, "fields": list(unknown_fields)})
+
+    def withheld(self, line: Line, fault: Fault, job: Job) -> Fault:
+        """The fault without private words."""
+        return hidden(fault, job.input, line.secret)

@@ -1,0 +1,56 @@
+"""Puts the context together: the only module that knows both its inside and its machines."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from libs.blobs.opening import open_blobs
+from libs.host.hosted import ComposedContext
+from libs.kernel.world import World
+from pointsman.provider_adapter.v1.provider_service_pb2_grpc import add_ProviderServiceServicer_to_server
+from services.provider_adapter.adapters.registry import ADAPTERS
+from services.provider_adapter.app.cancel import CancelJob
+from services.provider_adapter.app.classify import ClassifyFailure
+from services.provider_adapter.app.conversation import Conversation
+from services.provider_adapter.app.media import MediaWorks
+from services.provider_adapter.app.poll import PollJob
+from services.provider_adapter.app.reconcile import ReconcileJob
+from services.provider_adapter.app.submit import SubmitJob
+from services.provider_adapter.driver import HttpDriver
+from services.provider_adapter.servicer import ProviderServicer, UseCases
+from services.provider_adapter.settings import Settings
+from services.provider_adapter.store.media import BlobMedia
+from services.provider_adapter.store.secrets import ReferencedSecrets
+
+NAME = "provider_adapter"
+SERVICE = "pointsman.provider_adapter.v1.ProviderService"
+
+
+def build(
+    settings: Settings, channels: Any, world: World, environment: Mapping[str, str] = os.environ
+) -> ComposedContext:
+    """The context, not yet at work. It knows nobody, so it takes no channel; `environment` holds the secrets."""
+    driver = HttpDriver(
+        answer_bytes=settings.answer_bytes, connect_s=settings.timeouts.connect_s, media_s=settings.media_s
+    )
+    secrets = ReferencedSecrets(environment)
+    media = MediaWorks(driver, BlobMedia(open_blobs(settings.blobs_address)), world, settings)
+    conversation = Conversation(driver, secrets, world.clock, settings.margin_s)
+    servicer = ProviderServicer(
+        UseCases(
+            submit=SubmitJob(conversation, media),
+            poll=PollJob(conversation, media),
+            cancel=CancelJob(conversation),
+            reconcile=ReconcileJob(conversation, world.clock, settings),
+            classify=ClassifyFailure(world.clock),
+            secrets=secrets,
+            adapters=ADAPTERS,
+            timeouts=settings.timeouts,
+        )
+    )
+    return ComposedContext(
+        NAME,
+        ((SERVICE, lambda server: add_ProviderServiceServicer_to_server(servicer, server)),),
+        begin=(driver.open,),
+        finish=(driver.close,),
+    )

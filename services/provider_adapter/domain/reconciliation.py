@@ -1,0 +1,70 @@
+"""What a provider's records prove about a submission that was not answered (ATT-6).
+
+Laws:
+- our token in a record proves acceptance;
+- its absence proves the contrary only in a complete listing of all records since the submission, each of which carries
+  a token, read at a time at which a submission under way would long have arrived;
+- everything else proves nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from services.provider_adapter.domain.outcomes import Listed, Reconciled, Verdict
+
+CLOCK_SKEW_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """When it was sent and how long it could be under way, in seconds (since the epoch, and of time)."""
+
+    sent_s: float
+    submit_timeout_s: float
+
+
+def complete(pages: Sequence[Listed], submission: Submission) -> bool:
+    """Whether the pages hold every record since the submission: all there are, or far enough back in order."""
+    last = pages[-1]
+    if last.seen == 0:
+        return True
+    if last.total is not None and sum(page.seen for page in pages) >= last.total:
+        return True
+    return _in_order(pages) and last.oldest_s is not None and last.oldest_s < submission.sent_s - CLOCK_SKEW_S
+
+
+def _in_order(pages: Sequence[Listed]) -> bool:
+    within = all(page.descending for page in pages)
+    across = all(
+        earlier.oldest_s is not None and later.newest_s is not None and earlier.oldest_s >= later.newest_s
+        for earlier, later in zip(pages, pages[1:], strict=False)
+    )
+    return within and across
+
+
+def verdict(pages: Sequence[Listed], submission: Submission, read_s: float, settle_s: float) -> Reconciled:
+    """The verdict over pages whose reading began at `read_s`."""
+    count = sum(page.seen for page in pages)
+    where = f"list of tasks: {count} records on {len(pages)} page(s)"
+    found = next((page.found for page in pages if page.found), "")
+    if found:
+        return Reconciled(Verdict.ACCEPTED, found, f"{where}; one carries our token")
+    if not pages or not complete(pages, submission):
+        return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; the listing is not complete")
+    since = submission.sent_s - CLOCK_SKEW_S
+    if any(time >= since for page in pages for time in page.unmarked_s):
+        return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; a record of that time carries no token")
+    if not settled(submission, read_s, settle_s):
+        return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; too early to tell")
+    return Reconciled(Verdict.NOT_ACCEPTED, evidence=f"{where}; none carries our token")
+
+
+def settled(submission: Submission, read_s: float, settle_s: float) -> bool:
+    """Whether a submission that the provider has taken must be in its records by now.
+
+    A connection that broke early was broken before the submission timeout; one that ran into the timeout was alive
+    until then. So the time after which absence counts begins at the sending, and again at the timeout.
+    """
+    age = read_s - submission.sent_s
+    over = age - submission.submit_timeout_s
+    return settle_s <= age < submission.submit_timeout_s or over >= settle_s

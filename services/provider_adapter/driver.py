@@ -1,0 +1,192 @@
+"""The only code with a socket to the outside: carries what adapters have built, once, and says how far it came.
+
+Laws of this file:
+- one call, one request on the wire. aiohttp re-sends GET, PUT and DELETE by itself when a connection breaks; the
+  middleware `_unrepeated` takes the error away from that loop, so that nothing is ever re-sent behind our back;
+- a request that must not become uncertain for nothing (`fresh`) never rides a connection that somebody used before;
+- "not sent" is claimed only for failures before a connection was there; everything later may have arrived;
+- no redirect is followed with our key; no proxy, cookie or netrc of the environment takes part;
+- answers are bounded in size and in time.
+"""
+
+import errno
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import aiohttp
+import certifi
+from yarl import URL
+
+from libs.faults.fault import Fault
+from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpRequest, HttpResponse
+from services.provider_adapter.ports import Download, Target
+
+USER_AGENT = "pointsman"
+IDLE_S = 15.0  # below the idle limits of common gateways, so that a pooled connection is rarely a dead one
+CHUNK_BYTES = 64 * 1024
+REDIRECTS = 5
+
+
+class _Interrupted(Exception):
+    """A connection that broke. Not an aiohttp error on purpose: those would be retried."""
+
+
+async def _unrepeated(
+    request: aiohttp.ClientRequest, handler: Callable[[aiohttp.ClientRequest], Awaitable[aiohttp.ClientResponse]]
+) -> aiohttp.ClientResponse:
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise  # nothing was sent, and aiohttp does not retry it
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _Interrupted from error
+
+
+class HttpDriver:
+    """`Transport` over aiohttp. `open` on the event loop that will use it, `close` at the end."""
+
+    def __init__(self, *, answer_bytes: int, connect_s: float, media_s: float) -> None:
+        self._answer_bytes = answer_bytes
+        self._connect_s = connect_s
+        self._media_s = media_s
+        self._pooled: aiohttp.ClientSession | None = None
+        self._fresh: aiohttp.ClientSession | None = None
+
+    async def open(self) -> None:
+        """Make the two sessions: pooled connections, and connections for one request each."""
+        trust = ssl.create_default_context()
+        trust.load_verify_locations(certifi.where())
+        # No limit of our own: how much may run at once is decided by leases, before a request comes here.
+        self._pooled = _session(aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=trust))
+        self._fresh = _session(aiohttp.TCPConnector(limit=0, force_close=True, ssl=trust))
+
+    async def close(self) -> None:
+        """Close every connection. Harmless when never opened."""
+        for session in (self._pooled, self._fresh):
+            if session is not None:
+                await session.close()
+        self._pooled = self._fresh = None
+
+    async def exchange(self, request: HttpRequest, target: Target) -> HttpResponse:
+        """See `Transport.exchange`."""
+        url = _url(target.base_url, request)
+        headers = {**request.headers, target.auth_header: target.auth_value}
+        limits = aiohttp.ClientTimeout(
+            total=target.total_s, connect=min(target.connect_s, target.total_s), sock_connect=target.connect_s
+        )
+        seen = SimpleNamespace(connected=False, status=0)
+        session = self._session(request.fresh)
+        try:
+            async with session.request(
+                request.method,
+                url,
+                data=request.body,
+                headers=headers,
+                timeout=limits,
+                allow_redirects=False,
+                trace_request_ctx=seen,
+            ) as answer:
+                seen.status = answer.status
+                body = await _bounded(answer, self._answer_bytes)
+                return HttpResponse(answer.status, {name.lower(): value for name, value in answer.headers.items()}, body)
+        except (aiohttp.ClientError, _Interrupted, OSError) as error:  # TimeoutError is an OSError
+            raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
+
+    @asynccontextmanager
+    async def fetch(self, url: str) -> AsyncIterator[Download]:
+        """See `Transport.fetch`."""
+        seen = SimpleNamespace(connected=False, status=0)
+        limits = aiohttp.ClientTimeout(total=self._media_s, connect=self._connect_s, sock_connect=self._connect_s)
+        try:
+            async with self._session(fresh=False).get(
+                _absolute(url), timeout=limits, max_redirects=REDIRECTS, trace_request_ctx=seen
+            ) as answer:
+                seen.status = answer.status
+                encoded = "content-encoding" in answer.headers
+                length = None if encoded else answer.content_length
+                yield Download(answer.status, answer.content_type, length, answer.content.iter_chunked(CHUNK_BYTES))
+        except (aiohttp.ClientError, _Interrupted, TimeoutError, ConnectionError) as error:
+            raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
+
+    def _session(self, fresh: bool) -> aiohttp.ClientSession:
+        session = self._fresh if fresh else self._pooled
+        if session is None:
+            raise RuntimeError("the driver is not open")
+        return session
+
+
+def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    watch = aiohttp.TraceConfig()
+    watch.on_connection_create_end.append(_connected)
+    watch.on_connection_reuseconn.append(_connected)
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": USER_AGENT},
+        middlewares=(_unrepeated,),
+        trace_configs=[watch],
+    )
+
+
+async def _connected(session: aiohttp.ClientSession, context: SimpleNamespace, params: object) -> None:
+    """From here on bytes may leave."""
+    context.trace_request_ctx.connected = True
+
+
+async def _bounded(answer: aiohttp.ClientResponse, limit: int) -> bytes:
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
+        body += chunk
+        if len(body) > limit:
+            answer.close()
+            raise ExchangeBroken(Broken.TOO_LARGE, answer.status)
+    return bytes(body)
+
+
+def _url(base_url: str, request: HttpRequest) -> URL:
+    try:
+        url = _absolute(base_url.rstrip("/") + request.path)
+    except ExchangeBroken as error:
+        raise Fault.of("source_not_configured", "the channel's base_url is no http or https URL") from error
+    return url.extend_query(request.query) if request.query else url
+
+
+def _absolute(url: str) -> URL:
+    try:
+        parsed = URL(url)
+    except (ValueError, TypeError):
+        parsed = URL()
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ExchangeBroken(Broken.PROTOCOL)
+    return parsed
+
+
+_REFUSED = frozenset({errno.ECONNREFUSED})
+_UNREACHABLE = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
+
+
+def _how(error: BaseException, connected: bool) -> Broken:
+    """How it broke. The order matters: aiohttp's errors inherit from one another."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return Broken.DNS
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            return Broken.TLS
+        case aiohttp.ClientProxyConnectionError():
+            return Broken.PROXY
+        case aiohttp.ConnectionTimeoutError():
+            return Broken.CONNECT_TIMEOUT
+        case aiohttp.ClientConnectorError():
+            number = error.os_error.errno
+            if number in _REFUSED:
+                return Broken.CONNECT_REFUSED
+            return Broken.NETWORK_UNREACHABLE if number in _UNREACHABLE else Broken.CONNECT_FAILED
+        case TimeoutError():
+            return Broken.READ_TIMEOUT if connected else Broken.CONNECT_TIMEOUT
+        case aiohttp.ClientPayloadError():
+            return Broken.INCOMPLETE_BODY
+        case aiohttp.ClientResponseError():
+            return Broken.PROTOCOL
+    return Broken.RESET if connected else Broken.CONNECT_FAILED

@@ -1,0 +1,81 @@
+"""What this context needs of the machines around it."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
+from services.provider_adapter.domain.job import Content
+from services.provider_adapter.domain.outcomes import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes: the base URL, the header that authorises it, and the limits in seconds.
+
+    Its text forms hide the header's value.
+    """
+
+    base_url: str
+    auth_header: str
+    auth_value: str
+    connect_s: float
+    total_s: float
+
+    def __repr__(self) -> str:
+        return f"Target({self.base_url!r}, {self.auth_header}: hidden)"
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """An answer whose body is still coming. `length` is the promised number of bytes, None when not promised."""
+
+    status: int
+    media_type: str
+    length: int | None
+    chunks: AsyncIterator[bytes]
+
+
+class Transport(Protocol):
+    """The way outward.
+
+    Laws: a request is sent at most once per call of `exchange`, whatever becomes of it; nothing follows a redirect of
+    a request that carries authorisation; an answer is complete or it is no answer.
+    """
+
+    async def exchange(self, request: HttpRequest, target: Target) -> HttpResponse:
+        """Send and wait for the whole answer.
+
+        Raises ExchangeBroken, whose `may_have_arrived` is False only when surely no byte has left; Fault
+        `source_not_configured` when the base URL is none.
+        """
+        ...
+
+    def fetch(self, url: str) -> AbstractAsyncContextManager[Download]:
+        """GET a result by its own URL, without authorisation. Raises ExchangeBroken, also from the chunks."""
+        ...
+
+
+class MediaStore(Protocol):
+    """Where media are kept, by digest."""
+
+    async def keep(self, chunks: AsyncIterator[bytes], media_type: str, max_bytes: int) -> Stored:
+        """Store a stream. Whatever the stream raises leaves nothing behind. Fault `payload_too_large` beyond the limit."""
+        ...
+
+    async def content(self, sha256: str, max_bytes: int) -> Content:
+        """The bytes of a small artifact. Fault `material_unreachable` when it is not there or too large."""
+        ...
+
+
+class Secrets(Protocol):
+    """Secrets by reference: `env:NAME` or `file:PATH`, read anew at every call, so that a rotation is seen."""
+
+    def value(self, ref: str) -> str:
+        """The secret. Fault `source_not_configured` when it cannot be read."""
+        ...
+
+    def problem(self, ref: str) -> str:
+        """Why the reference cannot be read, "" when it can. Never the secret."""
+        ...

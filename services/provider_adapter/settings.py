@@ -1,0 +1,41 @@
+"""What an operator may set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from services.provider_adapter.domain.job import Timeouts
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`blobs_address` is a directory or an `s3://` address. Times in seconds, sizes in bytes.
+
+    `timeouts` serve where a channel names none. `margin_s` is kept back of a caller's deadline, so that the outcome of
+    a submission is still told. `answer_bytes` bounds an answer (pictures travel in it), `media_bytes` one result,
+    `material_bytes` one input that is sent along. `media_s` bounds one fetch of a result, `media_tries` how often it is
+    tried. A submission is called not accepted when the records have lacked it `settle_s` after the last moment at which
+    it can have arrived; `reconcile_pages` bounds how far they are read.
+    """
+
+    blobs_address: str
+    timeouts: Timeouts = Timeouts()
+    margin_s: float = 0.5
+    answer_bytes: int = 128 * MIB
+    media_bytes: int = 1024 * MIB
+    material_bytes: int = 50 * MIB
+    media_s: float = 120.0
+    media_tries: int = 3
+    media_backoff_s: float = 0.25
+    settle_s: float = 10.0
+    reconcile_pages: int = 10
+
+    @staticmethod
+    def from_env(env: Mapping[str, str]) -> "Settings":
+        """Read POINTSMAN_BLOBS (default: `blobs` under POINTSMAN_DATA) and POINTSMAN_RECONCILE_SETTLE_S."""
+        data = env.get("POINTSMAN_DATA") or "./.pointsman"
+        return Settings(
+            blobs_address=env.get("POINTSMAN_BLOBS") or f"{data}/blobs",
+            settle_s=float(env.get("POINTSMAN_RECONCILE_SETTLE_S", "10")),
+        )

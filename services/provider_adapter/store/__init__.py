@@ -1,0 +1,1 @@
+"""What is read and kept on this side: secrets by reference, media by digest."""

@@ -1,0 +1,123 @@
+"""Between protobuf and the values of the domain, in both directions."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from google.protobuf import duration_pb2, struct_pb2
+from google.protobuf.json_format import MessageToDict
+
+from libs.faults.failures import failure_to_proto
+from libs.faults.fault import Fault
+from pointsman.common.v1 import artifact_pb2
+from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
+from services.provider_adapter.domain.adapter import Manifest
+from services.provider_adapter.domain.exchange import Reply
+from services.provider_adapter.domain.job import Endpoint, Job, Timeouts
+from services.provider_adapter.domain.outcomes import JobState, Reconciled, Result, Verdict
+
+_STATES = {
+    JobState.QUEUED: provider_pb2.JOB_STATE_QUEUED,
+    JobState.RUNNING: provider_pb2.JOB_STATE_RUNNING,
+    JobState.SUCCEEDED: provider_pb2.JOB_STATE_SUCCEEDED,
+    JobState.FAILED: provider_pb2.JOB_STATE_FAILED,
+    JobState.CANCELLED: provider_pb2.JOB_STATE_CANCELLED,
+}
+_VERDICTS = {
+    Verdict.ACCEPTED: provider_pb2.RECONCILE_VERDICT_ACCEPTED,
+    Verdict.NOT_ACCEPTED: provider_pb2.RECONCILE_VERDICT_NOT_ACCEPTED,
+    Verdict.UNKNOWN: provider_pb2.RECONCILE_VERDICT_UNKNOWN,
+}
+
+
+def endpoint_of(channel: provider_pb2.ChannelEndpoint, default: Timeouts) -> Endpoint:
+    """Raises Fault `validation_failed` for what is required and missing."""
+    for name in ("channel_id", "adapter", "base_url", "secret_ref"):
+        if not getattr(channel, name):
+            raise Fault.invalid((f"/channel/{name}", "is required"))
+    timeouts = Timeouts(
+        connect_s=_seconds(channel.timeouts, "connect", default.connect_s),
+        submit_s=_seconds(channel.timeouts, "submit", default.submit_s),
+        poll_s=_seconds(channel.timeouts, "poll", default.poll_s),
+    )
+    return Endpoint(channel.channel_id, channel.adapter, channel.base_url, channel.secret_ref, timeouts)
+
+
+def _seconds(timeouts: provider_pb2.Timeouts, name: Literal["connect", "submit", "poll"], default: float) -> float:
+    if not timeouts.HasField(name):
+        return default
+    value: duration_pb2.Duration = getattr(timeouts, name)
+    seconds = value.ToTimedelta().total_seconds()
+    return seconds if seconds > 0 else default
+
+
+def job_of(job: provider_pb2.ProviderJob) -> Job:
+    """Raises Fault `validation_failed` for what is required and missing."""
+    for name in ("attempt_id", "client_token", "kind", "upstream_model"):
+        if not getattr(job, name):
+            raise Fault.invalid((f"/job/{name}", "is required"))
+    return Job(job.attempt_id, job.client_token, job.kind, job.upstream_model, _plain(MessageToDict(job.input)))
+
+
+def _plain(value: Any) -> Any:
+    """JSON values with whole numbers as int: a Struct knows only floats."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def result_to_proto(result: Result) -> provider_pb2.ProviderResult:
+    """A stored result."""
+    return provider_pb2.ProviderResult(
+        artifacts=[
+            artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
+            for item in result.artifacts
+        ],
+        output=_struct(result.output),
+        usage=_struct(result.usage),
+    )
+
+
+def _struct(value: Mapping[str, Any]) -> struct_pb2.Struct:
+    struct = struct_pb2.Struct()
+    struct.update(dict(value))
+    return struct
+
+
+def polled_to_proto(
+    state: JobState, result: Result | None, failure: Fault | None
+) -> provider_service_pb2.PollResponse:
+    """Where a job stands."""
+    return provider_service_pb2.PollResponse(
+        state=_STATES[state],
+        result=None if result is None else result_to_proto(result),
+        failure=None if failure is None else failure_to_proto(failure),
+    )
+
+
+def reconciled_to_proto(reconciled: Reconciled) -> provider_service_pb2.ReconcileResponse:
+    """A verdict."""
+    return provider_service_pb2.ReconcileResponse(
+        verdict=_VERDICTS[reconciled.verdict],
+        provider_task_id=reconciled.provider_task_id,
+        evidence=reconciled.evidence,
+    )
+
+
+def adapter_to_proto(manifest: Manifest) -> provider_pb2.Adapter:
+    """A dialect on offer."""
+    return provider_pb2.Adapter(
+        name=manifest.name,
+        kinds=manifest.kinds,
+        synchronous_kinds=manifest.synchronous_kinds,
+        reconcile_by=manifest.reconcile_by,
+        cancels=manifest.cancels,
+        ignored_fields=sorted(manifest.ignored_fields),
+    )
+
+
+def reply_of(request: provider_service_pb2.ClassifyFailureRequest) -> Reply:
+    """A reply that somebody else heard."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return Reply(request.http_status, headers, request.body, request.transport_error)
