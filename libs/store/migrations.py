@@ -12,9 +12,11 @@ A house's `Context.migrate()` is `await migrate(settings.database_url, schema="r
 `VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"`.
 """
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -34,6 +36,8 @@ BOUNDS = Bounds(
 )
 
 log = logging.getLogger(__name__)
+# `alembic.op` is one name for the whole process, so one migration runs at a time; a lock belongs to one event loop.
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 async def migrate(url: str, *, schema: str, versions: Path) -> tuple[str, ...]:
@@ -49,7 +53,8 @@ async def migrate(url: str, *, schema: str, versions: Path) -> tuple[str, ...]:
         async with engine.connect() as connection:
             if await _current(connection, schema) == _heads(scripts):
                 return ()
-            return await _upgrade(connection, schema, scripts)
+            async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+                return await _upgrade(connection, schema, scripts)
     except DRIVER_ERRORS as error:
         raise translate(error) from error
     finally:

@@ -44,6 +44,14 @@ async def test_many_replicas_may_start_at_once(pg_url: str) -> None:
     assert sorted(done) == [(), (), (), (), ("0001", "0002")]
 
 
+async def test_contexts_may_migrate_at_once(pg_url: str) -> None:
+    """The contexts of one process do not fall into each other's schema when they migrate at the same time."""
+    done = await asyncio.gather(*[migrate(pg_url, schema=f"ctx{n}", versions=VERSIONS) for n in range(4)])
+    assert done == [("0001", "0002")] * 4
+    for n in range(4):
+        assert await differences(pg_url, schema=f"ctx{n}", metadata=metadata) == []
+
+
 async def test_contexts_do_not_see_each_other(pg_url: str) -> None:
     """Each context has its own schema and its own version table; equal names do not clash."""
     await migrate(pg_url, schema="one", versions=VERSIONS)

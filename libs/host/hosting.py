@@ -1,0 +1,161 @@
+"""The life of one process: its contexts come up leaves first, ready is said last, and they go down in reverse.
+
+Up:   database, migrations, doors open (not serving), contexts start in order, extra steps, serving, ready file.
+Down: ready file away, not serving, sockets drain, contexts stop in reverse, channels, in-process door, database.
+
+In-process calls are served until the last context has stopped: what drains may still need what lies below it.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from libs.host.embedded_postgres import EmbeddedPostgres
+from libs.host.hosted import Builder, Context
+from libs.host.placement import Placement
+from libs.host.ticker import Ticker
+from libs.host.world import real_world
+from libs.kernel.world import World
+from libs.rpc.address import LOOPBACK, Address, Transport
+from libs.rpc.channels import Channels
+from libs.rpc.loopback import LoopbackRegistry
+from libs.rpc.server import RpcServer
+
+STRANGERS_DEADLINE_S = 30.0
+CALL_LIMIT = 2000
+POSTGRES_WATCH_S = 0.5
+STOP_MARGIN_S = 10.0
+
+log = logging.getLogger(__name__)
+BeforeReady = Callable[["Host"], Awaitable[object]]
+
+
+class Host:
+    """The contexts of one process, from start to stop. Each once."""
+
+    def __init__(
+        self,
+        placement: Placement,
+        env: Mapping[str, str],
+        builders: Mapping[str, Builder],
+        *,
+        world: World | None = None,
+        before_ready: Sequence[BeforeReady] = (),
+    ) -> None:
+        """`before_ready` steps run when every context is at work and before anybody is told (apply a catalogue)."""
+        self.placement = placement
+        self.env: dict[str, str] = dict(env)
+        self._builders = builders
+        self._world = world or real_world()
+        self._before_ready = before_ready
+        self._registry = LoopbackRegistry()
+        self._postgres: EmbeddedPostgres | None = None
+        self._watch: Ticker | None = None
+        self._server: RpcServer | None = None
+        self._channels: Channels | None = None
+        self._contexts: list[Context] = []
+
+    @property
+    def channels(self) -> Channels:
+        """The doors to all contexts. RuntimeError before `start`."""
+        if self._channels is None:
+            raise RuntimeError("the host has not started")
+        return self._channels
+
+    @property
+    def bound(self) -> Mapping[Address, Address]:
+        """For every address asked for, the one that is served (a free port instead of port 0)."""
+        return self._server.bound if self._server is not None else {}
+
+    async def start(self) -> None:
+        """Return when every context serves. On any failure call `stop`, which undoes what was done."""
+        self.env["POINTSMAN_DATA"] = str(self.placement.data)
+        await self._open_database()
+        self._channels = Channels.from_env(self.env, registry=self._registry)
+        for name in self.placement.contexts:
+            self._contexts.append(self._builders[name](self.env, self._channels.for_caller(name), self._world))
+        for context in self._contexts:
+            await context.migrate()
+        self._server = RpcServer(
+            self.placement.listen,
+            registry=self._registry,
+            admin=self.placement.admin,
+            call_limit=CALL_LIMIT,
+            assumed_deadline_s=STRANGERS_DEADLINE_S,
+        )
+        for context in self._contexts:
+            for _, add_to_server in context.registrations:
+                self._server.add(add_to_server)
+        self._make_socket_folders()
+        await self._server.start(serving=False)
+        for context in self._contexts:
+            await context.start()
+            log.info("context %s has started", context.name)
+        for step in self._before_ready:
+            await step(self)
+        await self._server.set_serving()
+        self._tell_ready()
+
+    async def stop(self) -> None:
+        """Drain and undo everything that `start` did, in reverse. Never raises: what goes wrong is in the log."""
+        if self.placement.ready_file is not None:
+            self.placement.ready_file.unlink(missing_ok=True)
+        grace_s = self.placement.drain_s
+        if self._server is not None:
+            await self._guarded("draining calls", self._server.drain(grace_s, self.placement.drain_lag_s))
+        while self._contexts:
+            context = self._contexts.pop()
+            await self._guarded(f"stopping {context.name}", context.stop())
+        if self._channels is not None:
+            await self._guarded("closing channels", self._channels.close(0.0))
+        if self._server is not None:
+            await self._guarded("closing the server", self._server.close(grace_s))
+        if self._watch is not None:
+            await self._guarded("stopping the database's watch", self._watch.stop())
+        if self._postgres is not None:
+            await self._guarded("stopping the database", self._postgres.stop())
+
+    async def _open_database(self) -> None:
+        """Start the embedded database if no other is named, and tell the contexts its address."""
+        if self.placement.database_url is None:
+            self._postgres = EmbeddedPostgres(self.placement.data / "postgres")
+            await self._postgres.start()
+            self._watch = Ticker(
+                "host.postgres", self._postgres.ensure_running, world=self._world, interval_s=POSTGRES_WATCH_S
+            )
+            self._watch.start()
+            self.env["POINTSMAN_DATABASE_URL"] = self._postgres.url
+        elif self.placement.database_url:
+            self.env["POINTSMAN_DATABASE_URL"] = self.placement.database_url
+
+    def _make_socket_folders(self) -> None:
+        admin = () if self.placement.admin is None else (self.placement.admin,)
+        for address in (*self.placement.listen, *admin):
+            if address.transport is Transport.UNIX:
+                Path(address.target.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _tell_ready(self) -> None:
+        served = {str(asked): str(found) for asked, found in self.bound.items() if asked != LOOPBACK}
+        log.info("ready", extra={"contexts": ",".join(self.placement.contexts), "listening": ",".join(served.values())})
+        if self.placement.ready_file is not None:
+            facts = {"pid": os.getpid(), "contexts": list(self.placement.contexts), "listening": served}
+            _write_whole(self.placement.ready_file, json.dumps(facts) + "\n")
+
+    async def _guarded(self, doing: str, step: Awaitable[object]) -> None:
+        """One step of stopping: bounded in time, and whatever it raises does not keep the next one from running."""
+        try:
+            async with asyncio.timeout(self.placement.drain_s + self.placement.drain_lag_s + STOP_MARGIN_S):
+                await step
+        except Exception:
+            log.exception("%s failed", doing)
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Others poll for this file: it appears with all its text or not at all."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh.write_text(text)
+    fresh.replace(path)

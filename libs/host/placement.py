@@ -1,0 +1,135 @@
+"""What one process hosts and where it listens, read from the environment. Pure: no file, no socket.
+
+| variable | means | absent |
+|---|---|---|
+| PEER_<CONTEXT> | where a context lives, for its callers: `loopback:`, `unix:/path`, `dns:///host:port` | loopback: |
+| LISTEN_<CONTEXT> | where it listens, if that is not PEER_<CONTEXT> (behind a load balancer) | PEER_<CONTEXT> |
+| POINTSMAN_GRPC | the public gRPC address of a process that hosts everything that lives here | 127.0.0.1:50051 |
+| POINTSMAN_ADMIN | the address of channelz; `off` for none | unix:DATA/admin.sock |
+| POINTSMAN_DATA | the data directory | ./.pointsman |
+| POINTSMAN_DATABASE_URL | PostgreSQL, or `memory:` | embedded, under the data directory |
+| POINTSMAN_DRAIN_S | how long calls and ticks in hand may take at a stop | 10 |
+| POINTSMAN_DRAIN_LAG_S | how long load balancers need to notice that we do not serve | 0 |
+
+A process that is given no names hosts every context that lives here, that is, whose PEER_ is loopback. One that is
+given names hosts exactly those, and listens for each on its own address.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from libs.rpc.address import LOOPBACK, Address, Transport, parse
+
+START_ORDER = ("health", "cost_quote", "capacity", "provider_adapter", "routing", "runs", "edge")
+"""Leaves first: a context starts after everything that it calls."""
+
+WITHOUT_DATABASE = frozenset({"provider_adapter"})
+DEFAULT_GRPC = "127.0.0.1:50051"
+DEFAULT_DATA = "./.pointsman"
+SOCKET_PATH_LIMIT = 107
+OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
+
+
+class PlacementError(ValueError):
+    """A setting makes no sense; the text names the variable and what to say instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One process. `contexts` are in start order; `database_url` None means an embedded database, "" none at all."""
+
+    contexts: tuple[str, ...]
+    listen: tuple[Address, ...]
+    admin: Address | None
+    data: Path
+    database_url: str | None
+    ready_file: Path | None = None
+    drain_s: float = 10.0
+    drain_lag_s: float = 0.0
+
+
+def placement(
+    env: Mapping[str, str], names: Iterable[str] = (), *, listen: Iterable[str] = (), available: Iterable[str]
+) -> Placement:
+    """Read the environment. `names` are the contexts asked for (none: all that live here), `listen` further addresses.
+
+    Raises PlacementError.
+    """
+    named, known = tuple(names), tuple(available)
+    for name in named:
+        if name not in known:
+            raise PlacementError(f"there is no context '{name}'; the contexts are {', '.join(known)}")
+    peers = {name: _address(env, f"PEER_{name.upper()}") or LOOPBACK for name in known}
+    hosted = named or tuple(name for name in known if peers[name].transport is Transport.LOOPBACK)
+    if not hosted:
+        raise PlacementError("every context is placed elsewhere by its PEER_ variable; name those to host here")
+    addresses = [LOOPBACK, *(_parsed("--listen", text) for text in listen)]
+    addresses += [own for name in named if (own := _own_address(env, name, peers[name])) is not None]
+    if not named:
+        addresses.append(_parsed("POINTSMAN_GRPC", env.get("POINTSMAN_GRPC") or DEFAULT_GRPC))
+    data = Path(env.get("POINTSMAN_DATA") or DEFAULT_DATA).absolute()
+    needs_database = not WITHOUT_DATABASE.issuperset(hosted)
+    return Placement(
+        contexts=tuple(sorted(hosted, key=_rank)),
+        listen=tuple(dict.fromkeys(addresses)),
+        admin=_admin(env, data, named),
+        data=data,
+        database_url=env.get("POINTSMAN_DATABASE_URL") or (None if needs_database else ""),
+        ready_file=Path(env["POINTSMAN_READY_FILE"]) if env.get("POINTSMAN_READY_FILE") else None,
+        drain_s=_seconds(env, "POINTSMAN_DRAIN_S", 10.0),
+        drain_lag_s=_seconds(env, "POINTSMAN_DRAIN_LAG_S", 0.0),
+    )
+
+
+def _rank(name: str) -> int:
+    return START_ORDER.index(name) if name in START_ORDER else len(START_ORDER)
+
+
+def _own_address(env: Mapping[str, str], name: str, peer: Address) -> Address | None:
+    own = _address(env, f"LISTEN_{name.upper()}")
+    if own is not None:
+        return own
+    if peer.transport is Transport.LOOPBACK:
+        return None
+    if peer.transport is Transport.TCP and peer.host not in OWN_HOSTS:
+        raise PlacementError(
+            f"PEER_{name.upper()} is {peer}, which is how others reach {name}; "
+            f"say where it listens, for example LISTEN_{name.upper()}=0.0.0.0:{peer.port}"
+        )
+    return peer
+
+
+def _admin(env: Mapping[str, str], data: Path, named: tuple[str, ...]) -> Address | None:
+    text = env.get("POINTSMAN_ADMIN", "")
+    if text == "off":
+        return None
+    if text:
+        return _parsed("POINTSMAN_ADMIN", text)
+    # Several processes may share a data directory, so each kind has a socket of its own.
+    path = data / ("-".join(("admin", *named)) + ".sock")
+    return parse(f"unix:{path}") if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT else None
+
+
+def _address(env: Mapping[str, str], variable: str) -> Address | None:
+    text = env.get(variable, "").strip()
+    return _parsed(variable, text) if text else None
+
+
+def _parsed(variable: str, text: str) -> Address:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise PlacementError(f"{variable}: {error}") from None
+
+
+def _seconds(env: Mapping[str, str], variable: str, default: float) -> float:
+    text = env.get(variable, "").strip()
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise PlacementError(f"{variable} is {text!r}; expected seconds, for example 10")
+    return value
