@@ -12,7 +12,7 @@ One table serves both: a Supply's `capabilities` and a model's `limits` have the
 | `features` | abilities needed; one that the list does not name is not there | no limit |
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,18 +49,21 @@ def misfits(declared: Spec, facts: Facts) -> list[Misfit]:
     """Every need that the declaration does not meet, in a fixed order; none = it fits."""
     if not declared:
         return []
-    return [
-        *_inputs(declared.get("inputs"), facts),
-        *_choices(declared, facts),
-        *_duration(declared.get("duration_s"), facts),
-        *_amounts(declared, facts),
-        *_features(declared.get("features"), facts),
-    ]
+    found: list[Misfit] = []
+    if facts.counts and "inputs" in declared:
+        found += _inputs(declared["inputs"], facts)
+    if facts.choices:
+        found += _choices(declared, facts)
+    if "duration_s" in declared:
+        found += _duration(declared["duration_s"], facts)
+    if facts.amounts:
+        found += _amounts(declared, facts)
+    if facts.features and "features" in declared:
+        found += _features(declared["features"], facts)
+    return found
 
 
-def _inputs(admitted: Mapping[str, Any] | None, facts: Facts) -> Iterator[Misfit]:
-    if admitted is None:
-        return
+def _inputs(admitted: Mapping[str, Any], facts: Facts) -> Iterator[Misfit]:
     for name, count in facts.counts.items():
         limit = int(admitted.get(name, 0))
         if count > limit:
@@ -74,9 +77,9 @@ def _choices(declared: Spec, facts: Facts) -> Iterator[Misfit]:
             yield Misfit(name, f"{name} {choice}", ", ".join(map(str, admitted)) or "none")
 
 
-def _duration(bounds: Mapping[str, Any] | None, facts: Facts) -> Iterator[Misfit]:
+def _duration(bounds: Mapping[str, Any], facts: Facts) -> Iterator[Misfit]:
     seconds = facts.amounts.get("duration_s")
-    if bounds is None or seconds is None:
+    if seconds is None:
         return
     low, high = bounds.get("min"), bounds.get("max")
     if (low is not None and seconds < low) or (high is not None and seconds > high):
@@ -103,9 +106,7 @@ def _amounts(declared: Spec, facts: Facts) -> Iterator[Misfit]:
                 yield Misfit(source, f"{amount:g} {noun}", f"{limit:g}")
 
 
-def _features(offered: Any, facts: Facts) -> Iterator[Misfit]:
-    if offered is None:
-        return
+def _features(offered: Sequence[str], facts: Facts) -> Iterator[Misfit]:
     for name in facts.features:
         if name not in offered:
             yield Misfit(name, f"feature {name}", ", ".join(offered) or "none")

@@ -6,9 +6,9 @@ down, once `min_samples` outcomes are in the window, else the neutral 90. Withou
 would decide before cost; without a neutral value a Supply nobody has tried would rank first or last by accident.
 """
 
-from dataclasses import dataclass
 from decimal import Decimal
 from math import sqrt
+from typing import NamedTuple
 
 from services.routing.domain.catalog import Order
 from services.routing.domain.decision import HealthView
@@ -21,8 +21,7 @@ NANO = Decimal(1).scaleb(-9)
 Key = tuple[int | Decimal | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """What one surviving candidate is ordered by. `health_rank` 0 is best; `free_slots` None = no gate."""
 
     supply: str
