@@ -90,7 +90,8 @@ class HttpDriver:
             ) as answer:
                 seen.status = answer.status
                 body = await _bounded(answer, self._answer_bytes)
-                return HttpResponse(answer.status, {name.lower(): value for name, value in answer.headers.items()}, body)
+                headers = {name.lower(): value for name, value in answer.headers.items()}
+                return HttpResponse(answer.status, headers, body)
         except (aiohttp.ClientError, _Interrupted, OSError) as error:  # TimeoutError is an OSError
             raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
 

@@ -61,7 +61,7 @@ class MediaStore(Protocol):
     """Where media are kept, by digest."""
 
     async def keep(self, chunks: AsyncIterator[bytes], media_type: str, max_bytes: int) -> Stored:
-        """Store a stream. Whatever the stream raises leaves nothing behind. Fault `payload_too_large` beyond the limit."""
+        """Store a stream; one that raises leaves nothing behind. Fault `payload_too_large` beyond the limit."""
         ...
 
     async def content(self, sha256: str, max_bytes: int) -> Content:

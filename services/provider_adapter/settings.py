@@ -1,7 +1,7 @@
 """What an operator may set."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from services.provider_adapter.domain.job import Timeouts
 
@@ -20,7 +20,7 @@ class Settings:
     """
 
     blobs_address: str
-    timeouts: Timeouts = Timeouts()
+    timeouts: Timeouts = field(default_factory=Timeouts)
     margin_s: float = 0.5
     answer_bytes: int = 128 * MIB
     media_bytes: int = 1024 * MIB

@@ -85,9 +85,7 @@ def _struct(value: Mapping[str, Any]) -> struct_pb2.Struct:
     return struct
 
 
-def polled_to_proto(
-    state: JobState, result: Result | None, failure: Fault | None
-) -> provider_service_pb2.PollResponse:
+def polled_to_proto(state: JobState, result: Result | None, failure: Fault | None) -> provider_service_pb2.PollResponse:
     """Where a job stands."""
     return provider_service_pb2.PollResponse(
         state=_STATES[state],

@@ -45,7 +45,7 @@ class Conversation:
         self._adapters = adapters
 
     def line(self, endpoint: Endpoint, kind: str) -> Line:
-        """The line to a channel. Raises Fault `source_not_configured` for an unknown adapter, kind or secret (CAT-6)."""
+        """The line to a channel. Fault `source_not_configured` for an unknown adapter, kind or secret (CAT-6)."""
         adapter = self._adapters.get(endpoint.adapter)
         if adapter is None:
             raise Fault.of("source_not_configured", f"channel '{endpoint.channel_id}': no adapter '{endpoint.adapter}'")
@@ -83,7 +83,8 @@ class Conversation:
         labels = {"adapter": line.endpoint.adapter, "channel": line.endpoint.channel_id, "phase": phase.value}
         metrics.PROCESS.histogram(names.PROVIDER_SECONDS, **labels).observe(seconds)
         metrics.PROCESS.counter(names.PROVIDER_ENDED, **labels, code=outcome).inc()
-        log.info("exchange", extra={**labels, "outcome": outcome, "seconds": round(seconds, 3), "attempt": job.attempt_id})
+        spent = {"outcome": outcome, "seconds": round(seconds, 3), "attempt": job.attempt_id}
+        log.info("exchange", extra=labels | spent)
 
     def notice(self, line: Line, phase: Phase, unknown_fields: tuple[str, ...]) -> None:
         """Tell of fields that nobody accounts for. Never fatal."""

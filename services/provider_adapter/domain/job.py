@@ -91,7 +91,7 @@ class Job:
         return int(value)
 
     def seconds_up(self, name: str) -> int | None:
-        """Seconds rounded up to whole ones, None when absent: what is delivered is never shorter than what was asked."""
+        """Seconds rounded up to whole ones, None when absent: what comes is never shorter than what was asked."""
         value = self._number(name)
         return None if value is None else math.ceil(value)
 

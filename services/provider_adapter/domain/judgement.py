@@ -107,7 +107,8 @@ def _weakly(reply: Reply, reading: Reading, theirs: str, said: str) -> Finding:
     status = _status(reply, reading)
     by_status = _BY_STATUS.get(status, "invalid_request" if 400 <= status < 500 else "")
     for clue in reading.codes:
-        if "!" in clue.path and wording.weak(wording.in_words(clue.text)):  # a wrapped code outweighs the wrapper's status
+        if "!" in clue.path and wording.weak(wording.in_words(clue.text)):
+            # a wrapped code outweighs the status of what wraps it
             return Finding(wording.weak(wording.in_words(clue.text)), clue.path, clue.text, said)
     if by_status and status not in (400, 422, 500, 503):
         return Finding(by_status, f"status {status}", theirs, said)
@@ -139,9 +140,10 @@ def _of_submission(finding: Finding, reply: Reply, reading: Reading, synchronous
         return _of_transport(reply.transport_error)
     if 300 <= reply.status < 400:
         return Finding("connect_failed", f"status {reply.status}: the base URL answers with a redirect")
-    if reply.status in _GATEWAY and (not reading.structured or finding.evidence.startswith("status") or not finding.ours):
+    by_status = not finding.ours or finding.evidence.startswith("status")
+    if reply.status in _GATEWAY and (by_status or not reading.structured):
         return Finding(SUBMISSION_UNKNOWN, f"status {reply.status} of a gateway", finding.theirs, finding.said)
-    if reply.status == 404 and not reading.structured and finding.evidence.startswith("status"):
+    if reply.status == 404 and not reading.structured and by_status:
         return Finding("connect_failed", "status 404 without a reason: the base URL leads elsewhere", said=finding.said)
     if reply.status == 500 and not reading.structured:
         return Finding(SUBMISSION_UNKNOWN, "status 500 without a reason", said=finding.said)
@@ -218,5 +220,3 @@ def _theirs(reading: Reading) -> str:
     return next((clue.text for clue in reading.codes if not clue.text.isdigit()), "") or (
         reading.codes[0].text if reading.codes else ""
     )
-
-

@@ -71,7 +71,9 @@ _SKIPPED = frozenset(
     " metrics usage safetyratings embedding audio b64json image images video model object version query".split()
 )
 _WRAPPERS = frozenset({"output", "request"})  # an object of that name may wrap the task itself
-_FINE = frozenset({"", "0", "200", "ok", "success", "succeed", "succeeded", "completed", "stop", "none", "null", "error"})
+_FINE = frozenset(
+    {"", "0", "200", "ok", "success", "succeed", "succeeded", "completed", "stop", "none", "null", "error"}
+)
 _EMBEDDED = re.compile(r"[\[{]\s*[\"{]")
 
 

@@ -9,6 +9,7 @@ Laws:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from services.provider_adapter.domain.outcomes import Listed, Reconciled, Verdict
 
@@ -37,7 +38,7 @@ def _in_order(pages: Sequence[Listed]) -> bool:
     within = all(page.descending for page in pages)
     across = all(
         earlier.oldest_s is not None and later.newest_s is not None and earlier.oldest_s >= later.newest_s
-        for earlier, later in zip(pages, pages[1:], strict=False)
+        for earlier, later in pairwise(pages)
     )
     return within and across
 

@@ -9,7 +9,10 @@ LONGEST_MS = 24 * 3600 * 1000
 
 _UNITS_MS = {"ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_IN_WORDS = re.compile(r"(?:try again in|retry (?:after|in)|resets? in|wait)\D{0,4}(\d+(?:\.\d+)?)\s*(ms|milliseconds|s|seconds?|m|minutes?)\b")
+_IN_WORDS = re.compile(
+    r"(?:try again in|retry (?:after|in)|resets? in|wait)\D{0,4}(\d+(?:\.\d+)?)\s*"
+    r"(ms|milliseconds|s|seconds?|m|minutes?)\b"
+)
 
 
 def retry_after_ms(headers: Mapping[str, str], now: datetime, text: str = "") -> int | None:

@@ -1,6 +1,7 @@
-"""Asking Ark to stop a task. DELETE cancels a queued task, deletes the record of an ended one, and refuses a running one.
+"""Asking Ark to stop a task.
 
-So it is sent once only (a second one would delete the record), and a refusal means that the task runs on.
+DELETE cancels a queued task, deletes the record of an ended one, and refuses a running one. So it is sent once only
+(a second one would delete the record), and a refusal means that the task runs on.
 """
 
 from urllib.parse import quote

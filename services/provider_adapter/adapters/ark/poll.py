@@ -1,4 +1,7 @@
-"""Asking Ark where a video task stands. HTTP 200 is an answer, whatever became of the task; all else is a failed poll."""
+"""Asking Ark where a video task stands.
+
+HTTP 200 is an answer, whatever became of the task; everything else is a failed poll.
+"""
 
 from collections.abc import Mapping
 from typing import Any

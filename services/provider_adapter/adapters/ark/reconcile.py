@@ -1,5 +1,7 @@
 """Looking for an unanswered submission among Ark's tasks: ours carries the client token as its `safety_identifier`."""
 
+from itertools import pairwise
+
 from services.provider_adapter.adapters.ark.faults import TABLE
 from services.provider_adapter.adapters.ark.manifest import MANIFEST, TASKS
 from services.provider_adapter.adapters.ark.submit import token
@@ -34,7 +36,7 @@ def parse(response: HttpResponse, job: Job) -> Listed:
         total=None if total is None else int(total),
         oldest_s=min(known, default=None),
         newest_s=max(known, default=None),
-        descending=len(known) == len(times) and all(a >= b for a, b in zip(known, known[1:], strict=False)),
+        descending=len(known) == len(times) and all(a >= b for a, b in pairwise(known)),
         unmarked_s=tuple(
             time if time is not None else float("inf")
             for task, time in zip(tasks, times, strict=True)
