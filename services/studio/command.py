@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ctypes
+import errno
 import json
 import logging
 import os
@@ -31,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         asyncio.run(_serve(config, options))
     except (SettingsError, OSError) as error:
         sys.stderr.write(f"studio: {error}\n")
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            sys.stderr.write("studio: another process has this port; choose one with --port-base\n")
         return 1
     return 0
 

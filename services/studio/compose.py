@@ -70,10 +70,8 @@ class Studio:
 
     async def start(self) -> None:
         """Listens and takes up unfinished jobs; returns when requests are answered."""
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener = _listener(self._host, self._port)
         try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((self._host, self._port))
             self._desk = Desk(self._config, self._data)
         except BaseException:
             listener.close()
@@ -160,6 +158,17 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listener
 
 
 def _uvicorn_config(application: Starlette) -> uvicorn.Config:
