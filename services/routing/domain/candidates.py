@@ -95,9 +95,16 @@ class Assessor:
         return self.by_rule[binding.rule]
 
     def counts_for_baseline(self, binding: Binding) -> bool:
-        """COST-5: exact and fitting by hard capability, healthy or not, whatever the operator allows now."""
-        supply = self.inputs.supplies.get(binding.supply)
-        return binding.tier is Tier.EXACT and supply is not None and self.misfit(supply, self.asked.facts) is None
+        """COST-5: exact and fitting by hard capability, healthy or not.
+
+        An outage must not raise the limits, so health is not asked. What an operator took off the market is no price
+        of the market, so the administrative state is.
+        """
+        supply = self.inputs.supplies.get(binding.supply) if binding.tier is Tier.EXACT else None
+        channel = self.inputs.channels.get(supply.channel) if supply else None
+        if supply is None or channel is None or availability.forbidden(channel, supply):
+            return False
+        return self.misfit(supply, self.asked.facts) is None
 
     def misfit(self, supply: Supply, facts: Facts) -> Drop | None:
         """SEL-5; what the request as asked needs is compared once, though the baseline asks too."""
