@@ -40,7 +40,7 @@ def badge(width: int, text: str, style: Style, caption: str = "") -> Image.Image
     """
     caption = " ".join("".join(letter if letter < "\u0250" else " " for letter in caption).split())
     dark, middle, light = colours(style)
-    height = max(18, width // 24)
+    height = max(24, width // 24)
     strip = Image.new("RGB", (width, height), blend(dark, (0, 0, 0), 0.35))
     draw = ImageDraw.Draw(strip)
     draw.rectangle((0, 0, width, max(1, height // 12)), fill=middle)
