@@ -1,0 +1,46 @@
+"""A request at the door: may this tenant use this model, and is what it sends acceptable (SEL-1, SEL-2).
+
+Nothing here looks at Supplies. A refused request leaves no trace: no Task, no selection, no cost.
+"""
+
+from libs.faults.fault import Fault
+from services.routing.domain.capability import Misfit, misfits
+from services.routing.domain.catalog import Catalog, Model
+from services.routing.domain.input_shape import Complaint, complaints, option_complaints
+from services.routing.domain.request import Request
+from services.routing.domain.request_facts import facts_of, normalised
+
+
+def admit(catalog: Catalog, request: Request) -> Model:
+    """The model that the request may use, with everything about it checked.
+
+    Faults: `model_not_published` for one that is unknown or closed, `forbidden` for a tenant that may not use it,
+    `validation_failed` with a JSON pointer for every field that is not acceptable.
+    """
+    model = catalog.models.get(request.model)
+    if model is None or not model.published:
+        raise Fault.of("model_not_published", f"model {request.model!r} does not exist or is not published")
+    if not may_use(catalog, request.tenant, model):
+        raise Fault.of("forbidden", f"tenant {request.tenant!r} may not use model {model.id!r}")
+    validate_request(model, request)
+    return model
+
+
+def may_use(catalog: Catalog, tenant: str, model: Model) -> bool:
+    """SEL-1: naming a tenant in the catalogue restricts it; one that is not named may use every published model."""
+    known = catalog.tenants.get(tenant)
+    return known is None or "*" in known.models or model.id in known.models
+
+
+def validate_request(model: Model, request: Request) -> None:
+    """SEL-2. Fault `validation_failed` with every fault found, or nothing."""
+    found = [*complaints(model.kind, request.input), *option_complaints(request)]
+    if not found:
+        given = normalised(model.kind, model.limits, request.input)
+        found = [_limit(misfit) for misfit in misfits(model.limits, facts_of(model.kind, given))]
+    if found:
+        raise Fault.invalid(*found)
+
+
+def _limit(misfit: Misfit) -> Complaint:
+    return f"/input/{misfit.field}", f"needs {misfit.needs}, the model admits {misfit.admits}"
