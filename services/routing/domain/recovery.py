@@ -55,8 +55,10 @@ class Step(StrEnum):
     """Ask the provider to stop: a cancel was asked for."""
     CANCEL = "cancel"
     """End as cancelled: nothing is at a provider."""
+    LATE = "late"
+    """The deadline passed in the queue: end as failed `deadline_exceeded`."""
     EXPIRE = "expire"
-    """No result is wanted any more: end as failed `deadline_exceeded`, stopping the provider if it has the job."""
+    """The deadline passed while a provider has the job: stop it and end as failed `deadline_exceeded`."""
     CLOSE = "close"
     """The window for new Attempts is over."""
 
@@ -70,8 +72,8 @@ def rule_of(task: Task) -> Rule:
     return RECOVERY[(task.state, live.state if live else None)]
 
 
-def next_step(task: Task, policy: Policy | None, now: datetime) -> Step:
-    """What the claimer of `task` does now. `policy` is None while the model is not in the catalogue."""
+def next_step(task: Task, policy: Policy, now: datetime) -> Step:
+    """What the claimer of `task` does now."""
     rule = rule_of(task)
     late = task.request.deadline is not None and now >= task.request.deadline
     if rule is Rule.DROP:
@@ -87,8 +89,8 @@ def next_step(task: Task, policy: Policy | None, now: datetime) -> Step:
     if task.cancel_requested:
         return Step.CANCEL
     if late:
-        return Step.EXPIRE
-    if policy is not None and now >= window_end(task, policy):
+        return Step.LATE
+    if now >= window_end(task, policy):
         return Step.CLOSE
     return Step.SELECT
 

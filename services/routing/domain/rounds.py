@@ -1,15 +1,12 @@
 """Selection rounds: a decision with the frozen inputs it was made from, as it is kept for ever (SEL-14, SEL-17)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from libs.kernel.canonical import canonical_json, digest
+from libs.kernel.canonical import digest
 from services.routing.domain.decision import Decision, Inputs
-
-RECORD_VERSION = 1
+from services.routing.domain.selection_record import record
 
 
 class RoundOutcome(StrEnum):
@@ -24,21 +21,22 @@ class RoundOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SelectionRound:
-    """One saved round. `record` is canonical JSON: `{"version", "inputs", "decision", "note"}`."""
+    """One saved round. `record` is the canonical JSON of `domain.selection_record`, replayable byte for byte."""
 
     task_id: str
     round: int
     decided_at: datetime
     outcome: RoundOutcome
     record: str
+    note: str = ""
+    """What a refusal named, for example `supply a/x concurrency 5 of 5`."""
 
 
 def make_round(
     task_id: str, number: int, inputs: Inputs, decision: Decision, outcome: RoundOutcome, note: str = ""
 ) -> SelectionRound:
-    """Freeze a decision. `note` says what a refusal named, for example `supply a/x: concurrency 5 of 5`."""
-    record: Mapping[str, Any] = {"version": RECORD_VERSION, "inputs": inputs, "decision": decision, "note": note}
-    return SelectionRound(task_id, number, inputs.now, outcome, canonical_json(record).decode())
+    """Freeze a decision."""
+    return SelectionRound(task_id, number, inputs.now, outcome, record(inputs, decision).decode(), note)
 
 
 def round_key(decision: Decision) -> str:

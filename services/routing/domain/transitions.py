@@ -60,7 +60,7 @@ def waiting(task: Task, reason: str, until: datetime) -> Task:
 def submitting(task: Task, attempt: Attempt, now: datetime, uncertain_deadline: datetime) -> Task:
     """The intent to submit: from `reserved` on, nobody but this Attempt's holder may send (ATT-5)."""
     sent = move_attempt(attempt, AttemptState.SUBMITTING, submitted_at=now, uncertain_deadline=uncertain_deadline)
-    return replace(with_attempt(move_task(task, TaskState.DISPATCHING), sent), waiting_reason="", next_action_at=None)
+    return replace(with_attempt(move_task(task, TaskState.DISPATCHING), sent), waiting_reason="", next_action_at=now)
 
 
 def accepted(task: Task, attempt: Attempt, provider_task_id: str, now: datetime, next_poll: datetime) -> Task:
@@ -98,18 +98,24 @@ def still_uncertain(task: Task, attempt: Attempt, reason: str, next_look: dateti
     return replace(with_attempt(task, asked), waiting_reason=reason, next_action_at=next_look)
 
 
+def cancel_tried(task: Task, attempt: Attempt, refused: bool, reason: str, next_look: datetime) -> Task:
+    """The provider was asked to stop it and did not: `refused` when it said that it will not."""
+    asked = replace(attempt, cancel_tried=attempt.cancel_tried + 1, cancel_refused=refused)
+    return replace(with_attempt(task, asked), waiting_reason=reason, next_action_at=next_look)
+
+
 def attempt_ended(
     task: Task,
     attempt: Attempt,
     state: AttemptState,
     now: datetime,
     *,
-    cost: Money,
+    cost: Money | None,
     failure: Failure | None = None,
     report: bool = False,
     counted: bool = True,
 ) -> Task:
-    """The Attempt in a terminal state with its cost booked; the Task's own state does not change yet."""
+    """The Attempt in a terminal state with its cost booked (None: not known); the Task's own state stays."""
     ended = move_attempt(
         attempt,
         state,
@@ -119,7 +125,7 @@ def attempt_ended(
         report_pending=report,
         counted=counted,
     )
-    return replace(with_attempt(task, ended), spent=task.spent + cost)
+    return replace(with_attempt(task, ended), spent=task.spent + cost if cost else task.spent)
 
 
 def requeued(task: Task, reason: str, not_before: datetime) -> Task:

@@ -1,0 +1,119 @@
+"""What every use-case has at hand."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from libs.faults.fault import Fault
+from libs.kernel.world import World
+from services.routing.domain.catalog import Catalog, Model, Policy
+from services.routing.domain.decision import AlertDraft, Decision, Inputs
+from services.routing.domain.request import Request
+from services.routing.domain.task import Failure, Task
+from services.routing.ports import (
+    Alert,
+    AlertStore,
+    Capacity,
+    CatalogReader,
+    Health,
+    Provider,
+    Quotes,
+    TaskStore,
+)
+from services.routing.settings import Settings
+
+
+class Store(TaskStore, AlertStore, Protocol):
+    """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
+
+
+@dataclass(slots=True)
+class Bell:
+    """Wakes whoever scans the queue. A hint: a lost one costs one scan interval (ATT-9)."""
+
+    listeners: tuple[Callable[[], None], ...] = ()
+
+    def ring(self) -> None:
+        """There may be work now."""
+        for listener in self.listeners:
+            listener()
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Ports, settings and world of this process. `worker` is its name in claims, new with every start."""
+
+    store: Store
+    catalog: CatalogReader
+    health: Health
+    capacity: Capacity
+    quotes: Quotes
+    provider: Provider
+    select: Callable[[Inputs], Decision]
+    validate: Callable[[Catalog, Request], Model]
+    """Permission, model and parameters at the door (SEL-1, SEL-2): the model, or a Fault that names what is wrong."""
+    world: World
+    settings: Settings
+    worker: str
+    bell: Bell
+    turn: asyncio.Lock
+    """Held from the snapshots to the reservation: Tasks of one process do not race each other for the last slot."""
+
+    def now(self) -> datetime:
+        """The wall time."""
+        return self.world.clock.now()
+
+    def in_s(self, seconds: float) -> datetime:
+        """That many seconds from now."""
+        return self.now() + timedelta(seconds=seconds)
+
+    def chance(self) -> float:
+        """A float in [0, 1)."""
+        return self.world.rng.random()
+
+
+def policy_of(catalog: Catalog, task: Task) -> Policy | None:
+    """The policy of the Task's model; None while the catalogue does not name both."""
+    model = catalog.models.get(task.request.model)
+    return catalog.policies.get(model.policy) if model else None
+
+
+def failure_of(fault: Fault) -> Failure:
+    """A Fault as data of the domain."""
+    return Failure(
+        category=fault.category.value,
+        scope=fault.scope.value,
+        retryable=fault.retryable,
+        code=fault.code,
+        message=fault.message,
+        retry_after_ms=fault.retry_after_ms,
+        provider=fault.provider,
+        provider_code=fault.provider_code,
+        provider_message=fault.provider_message,
+    )
+
+
+def alerts_of(desk: Desk, drafts: Sequence[AlertDraft], link: str = "", suffix: str = "") -> tuple[Alert, ...]:
+    """Drafts as alerts of now. The dedupe key is kind and subject, and `suffix` where a new cause is a new alert."""
+    now = desk.now()
+    return tuple(
+        Alert(
+            id=desk.world.ids.ulid(),
+            key=":".join(filter(None, (draft.kind, draft.subject, suffix))),
+            kind=draft.kind,
+            severity=draft.severity,
+            subject=draft.subject,
+            message=draft.message,
+            cause=draft.cause,
+            link=link,
+            created_at=now,
+        )
+        for draft in drafts
+    )
+
+
+def task_link(task: Task) -> str:
+    """Where more is to be seen."""
+    return f"/v1/tasks/{task.id}"

@@ -1,0 +1,205 @@
+"""One queued Task: gather, select, reserve, commit the intent; then hand it over to be submitted (SEL-13..17)."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from services.routing.app.desk import Desk, alerts_of, task_link
+from services.routing.app.gather import Gathered, gather
+from services.routing.app.give_back import release
+from services.routing.app.submit_attempt import submit_attempt
+from services.routing.domain import transitions
+from services.routing.domain.attempts import fault, window_end
+from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
+from services.routing.domain.rounds import RoundOutcome, make_round, round_key
+from services.routing.domain.task import Attempt, AttemptState, Task
+from services.routing.ports import Alert, Refused, Reserved, Write
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A decision and what became of it; `lease` is there when it was reserved, `refused` when it was not."""
+
+    gathered: Gathered
+    decision: Decision
+    attempt_id: str = ""
+    lease: Reserved | None = None
+    refused: Refused | None = None
+
+
+async def dispatch_task(desk: Desk, task: Task) -> None:
+    """Bring a claimed, queued Task as far as it goes now: submitted, waiting with its reason, or failed."""
+    for _ in range(desk.settings.rounds_per_step):
+        try:
+            placed = await _place(desk, task)
+        except Fault as error:
+            await _cannot_decide(desk, task, error)
+            return
+        if placed.refused is not None:
+            task = await _record_refusal(desk, task, placed, placed.refused)
+            continue
+        if placed.lease is not None:
+            await _begin(desk, task, placed, placed.lease)
+        else:
+            await _rest(desk, task, placed)
+        return
+    await _wait(desk, task, task.waiting_reason, desk.in_s(desk.settings.waiting_look_s))
+
+
+async def _place(desk: Desk, task: Task) -> _Placed:
+    """Snapshot, select, reserve, as one turn of this process."""
+    async with desk.turn:
+        gathered = await gather(desk, task)
+        if gathered.inputs is None:
+            return _Placed(gathered, Decision(Verdict.WAIT, (), waiting_reason=gathered.missing))
+        inputs = gathered.inputs
+        decision = desk.select(inputs)
+        if decision.verdict is not Verdict.CHOSEN:
+            return _Placed(gathered, decision)
+        attempt_id = desk.world.ids.ulid()
+        answer = await _reserve(desk, attempt_id, inputs, decision)
+        if isinstance(answer, Reserved):
+            return _Placed(gathered, decision, attempt_id, lease=answer)
+        return _Placed(gathered, decision, attempt_id, refused=answer)
+
+
+async def _reserve(desk: Desk, attempt_id: str, inputs: Inputs, decision: Decision) -> Reserved | Refused:
+    """The Attempt's id is the lease's id. An answer that was lost may have been a lease: it is given back."""
+    supply = inputs.supplies[decision.chosen]
+    channel_health = inputs.channel_health.get(supply.channel, HealthView())
+    supply_health = inputs.supply_health.get(supply.id, HealthView())
+    try:
+        return await desk.capacity.reserve(attempt_id, supply, channel_health, supply_health)
+    except (Fault, asyncio.CancelledError):
+        await release(desk, attempt_id)
+        raise
+
+
+async def _begin(desk: Desk, task: Task, placed: _Placed, lease: Reserved) -> None:
+    """One commit: the round, the Attempt and the intent to submit (SEL-14, ATT-5). Then, with no transaction open, the
+    provider (SEL-15)."""
+    inputs, decision = placed.gathered.inputs, placed.decision
+    assert inputs is not None  # a lease is only taken for a decision over inputs
+    now = desk.now()
+    attempt = _attempt(task, placed, inputs, lease, now)
+    deadline = now + timedelta(seconds=inputs.policy.uncertain_deadline_s)
+    after = _with_round(transitions.submitting(task, attempt, now, deadline), decision)
+    saved_round = make_round(task.id, after.rounds, inputs, decision, RoundOutcome.RESERVED)
+    began = desk.world.clock.monotonic()
+    try:
+        saved = await desk.store.save(
+            Write(task, after, now, (saved_round,), _alerts(desk, task, decision), release=False, unless_cancelled=True)
+        )
+    except (Fault, asyncio.CancelledError) as error:
+        await release(desk, lease.lease_id)
+        if isinstance(error, Fault) and error.code == "cancelled":
+            await _cancelled_meanwhile(desk, task)
+            return
+        raise
+    if desk.world.clock.monotonic() - began > desk.settings.worker_lease_s / 2:
+        return  # this process stood still: somebody else may own the Task now, and what was not sent is not sent
+    intent = next(item for item in saved.attempts if item.id == attempt.id)
+    await submit_attempt(desk, saved, intent, inputs.channels[attempt.channel], inputs.supplies[attempt.supply])
+
+
+def _attempt(task: Task, placed: _Placed, inputs: Inputs, lease: Reserved, now: datetime) -> Attempt:
+    decision = placed.decision
+    supply = inputs.supplies[decision.chosen]
+    amount = inputs.quotes[supply.id].amount
+    assert amount is not None  # an unpriced Supply is never chosen (COST-4)
+    return Attempt(
+        id=placed.attempt_id,
+        task_id=task.id,
+        number=len(task.attempts) + 1,
+        supply=supply.id,
+        channel=supply.channel,
+        state=AttemptState.RESERVED,
+        client_token=placed.attempt_id,
+        epoch=task.epoch,
+        round=task.rounds + 1,
+        quote=Money(inputs.currency, amount),
+        lease_id=lease.lease_id,
+        channel_epoch=inputs.channel_health.get(supply.channel, HealthView()).epoch,
+        supply_epoch=inputs.supply_health.get(supply.id, HealthView()).epoch,
+        catalog_revision=inputs.catalog_revision,
+        input=dict(decision.input),
+        reserved_at=now,
+        rule=decision.rule,
+        requested_profile=decision.requested_profile,
+        actual_profile=decision.actual_profile,
+        dropped_inputs=decision.dropped_inputs,
+    )
+
+
+async def _record_refusal(desk: Desk, task: Task, placed: _Placed, refused: Refused) -> Task:
+    """SEL-17: the round stays, and another one follows with fresh snapshots."""
+    inputs = placed.gathered.inputs
+    assert inputs is not None  # only a decision over inputs is reserved
+    note = f"{refused.level} {refused.gate} {refused.used} of {refused.limit}"
+    after = transitions.waiting(_with_round(task, placed.decision), f"capacity: {note}", desk.now())
+    kept = make_round(task.id, after.rounds, inputs, placed.decision, RoundOutcome.REFUSED, note)
+    return await desk.store.save(Write(task, after, desk.now(), (kept,), release=False))
+
+
+async def _rest(desk: Desk, task: Task, placed: _Placed) -> None:
+    """Nobody was chosen: wait with the reason, or fail with the code."""
+    inputs, decision = placed.gathered.inputs, placed.decision
+    if inputs is None:
+        await _wait(desk, task, decision.waiting_reason, desk.in_s(desk.settings.health_look_s))
+        return
+    now = desk.now()
+    if decision.verdict is Verdict.FAIL:
+        text = decision.failure_message or decision.failure_code
+        base = Fault.of(decision.failure_code, text)
+        failure = fault(base.code, text, base.category.value, base.scope.value, base.retryable)
+        after, outcome = transitions.failed(_with_round(task, decision), failure, now), RoundOutcome.FAILED
+    else:
+        until = _next_look(desk, task, inputs, decision)
+        after = transitions.waiting(_with_round(task, decision), decision.waiting_reason, until)
+        outcome = RoundOutcome.WAITING
+    if outcome is RoundOutcome.WAITING and task.round_key == after.round_key:
+        # The same answer as the last time: history gains nothing from one more round a second.
+        again = transitions.waiting(task, after.waiting_reason, until)
+        await desk.store.save(Write(task, again, now))
+        return
+    kept = make_round(task.id, after.rounds, inputs, decision, outcome)
+    await desk.store.save(Write(task, after, now, (kept,), _alerts(desk, task, decision)))
+
+
+async def _wait(desk: Desk, task: Task, reason: str, until: datetime) -> None:
+    await desk.store.save(Write(task, transitions.waiting(task, reason, until), desk.now()))
+
+
+async def _cannot_decide(desk: Desk, task: Task, error: Fault) -> None:
+    """Whoever would be asked does not answer: nobody is admitted, the Task waits (CAP-12)."""
+    if error.code in ("fenced", "cancelled"):
+        raise error
+    pause = min((error.retry_after_ms or 1000) / 1000, desk.settings.health_look_s)
+    await _wait(desk, task, f"governance: {error.code}: {error.message}", desk.in_s(pause))
+
+
+async def _cancelled_meanwhile(desk: Desk, task: Task) -> None:
+    """A cancel came between the decision and the intent: nothing was sent, nothing will be (ATT-8)."""
+    now = desk.now()
+    asked = replace(task, cancel_requested=True)
+    await desk.store.save(Write(asked, transitions.cancelled(asked, now), now))
+
+
+def _next_look(desk: Desk, task: Task, inputs: Inputs, decision: Decision) -> datetime:
+    """When a waiting Task looks again: soon for capacity, at the known moment for health, never past an end."""
+    settings = desk.settings
+    full = decision.waiting_reason.startswith("capacity")
+    look = settings.waiting_look_s if full else settings.health_look_s
+    at = desk.in_s(look * (0.9 + 0.1 * desk.chance()))
+    ends = [window_end(task, inputs.policy), task.request.deadline, decision.retry_at]
+    return max(inputs.now, min([at, *(end for end in ends if end is not None)]))
+
+
+def _with_round(task: Task, decision: Decision) -> Task:
+    return replace(task, rounds=task.rounds + 1, round_key=round_key(decision))
+
+
+def _alerts(desk: Desk, task: Task, decision: Decision) -> tuple[Alert, ...]:
+    return alerts_of(desk, decision.alerts, task_link(task))

@@ -1,0 +1,53 @@
+"""Follows the breaker: passes what it allows on to capacity, wakes who waited for it, tells operators of an opening."""
+
+from collections.abc import Mapping
+
+from services.routing.app.desk import Desk, alerts_of
+from services.routing.domain.decision import AlertDraft, HealthView
+
+OPEN = "circuit_open"
+HEALTH_REASONS = ("health",)
+WOKEN_BY_A_RECOVERY = 64
+
+Views = Mapping[str, HealthView]
+
+
+class HealthFollower:
+    """Remembers the last snapshot. Each process follows on its own; what it tells is idempotent."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._seen: tuple[Views, Views] = ({}, {})
+
+    async def tick(self) -> None:
+        """Look once. What capacity or the store did not take is tried again with the next look."""
+        channels, supplies = await self._desk.health.snapshot()
+        new_channels, new_supplies = _changed(channels, self._seen[0]), _changed(supplies, self._seen[1])
+        if not new_channels and not new_supplies:
+            return
+        await self._desk.capacity.apply_health(new_channels, new_supplies)
+        for sort, views in (("channel", new_channels), ("supply", new_supplies)):
+            await self._tell(sort, views)
+        self._seen = (channels, supplies)
+        if any(view.state != OPEN for view in (*new_channels.values(), *new_supplies.values())):
+            await self._desk.store.wake(HEALTH_REASONS, WOKEN_BY_A_RECOVERY, self._desk.now())
+        self._desk.bell.ring()
+
+    async def _tell(self, sort: str, views: Views) -> None:
+        for name, view in views.items():
+            if view.state == OPEN:
+                until = view.cooldown_until.isoformat() if view.cooldown_until else "told otherwise"
+                message = f"The circuit of {sort} {name} is open until {until}."
+                draft = AlertDraft("breaker_opened", "high", name, message, cause=f"epoch {view.epoch}")
+                # Once an epoch: a second opening is a second alert, a second look at the same one is not.
+                alerts = alerts_of(self._desk, (draft,), "/v1/operator/health", suffix=f"{sort}:{view.epoch}")
+                await self._desk.store.raise_alerts(alerts)
+
+
+def _changed(now: Views, before: Views) -> dict[str, HealthView]:
+    """Those whose revision, state or limit differs."""
+    return {name: view for name, view in now.items() if _face(view) != _face(before.get(name))}
+
+
+def _face(view: HealthView | None) -> tuple[object, ...]:
+    return () if view is None else (view.epoch, view.revision, view.state, view.limit)

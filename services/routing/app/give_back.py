@@ -1,0 +1,60 @@
+"""What an ended Attempt gives back: its slot to capacity, its outcome to health. Neither may hurt the result."""
+
+import asyncio
+import logging
+
+from libs.faults.fault import Fault
+from services.routing.app.desk import Desk
+from services.routing.domain.task import Attempt
+
+WOKEN_BY_A_RELEASE = 4
+CAPACITY_REASONS = ("capacity", "retry")
+
+log = logging.getLogger(__name__)
+
+
+async def give_back(desk: Desk, attempt: Attempt) -> None:
+    """Release the slot and tell health. Survives cancellation (CAP-8); failures are logged, the TTL and the tick of
+    `tell_outcomes` make up for them."""
+    await asyncio.shield(asyncio.ensure_future(_give_back(desk, attempt)))
+
+
+async def release(desk: Desk, lease_id: str) -> None:
+    """Release one slot that no Attempt came to hold; survives cancellation like `give_back`."""
+    await asyncio.shield(asyncio.ensure_future(_release(desk, lease_id)))
+
+
+async def tell_health(desk: Desk, attempt: Attempt) -> bool:
+    """Tell one outcome; whether health has acknowledged it."""
+    dispatched, observed = attempt.submitted_at, attempt.finished_at
+    if dispatched is None or observed is None:
+        return False
+    try:
+        await desk.health.report(attempt, attempt.failure, dispatched, observed)
+    except Fault as fault:
+        log.warning("attempt %s: health did not take its outcome: %s", attempt.id, fault)
+        return False
+    return True
+
+
+async def _give_back(desk: Desk, attempt: Attempt) -> None:
+    if attempt.lease_id:
+        await _release(desk, attempt.lease_id)
+    if attempt.report_pending and await tell_health(desk, attempt):
+        await _acknowledge(desk, attempt)
+
+
+async def _release(desk: Desk, lease_id: str) -> None:
+    try:
+        await desk.capacity.release(lease_id)
+        await desk.store.wake(CAPACITY_REASONS, WOKEN_BY_A_RELEASE, desk.now())
+    except Fault as fault:
+        log.warning("lease %s was not released and is left to its time to live: %s", lease_id, fault)
+    desk.bell.ring()
+
+
+async def _acknowledge(desk: Desk, attempt: Attempt) -> None:
+    try:
+        await desk.store.reported((attempt.id,))
+    except Fault as fault:
+        log.warning("attempt %s: told to health, but not noted; it will be told again: %s", attempt.id, fault)

@@ -1,0 +1,55 @@
+"""A submission whose outcome nobody knows: ask the provider's records, never for another job (ATT-5, ATT-6)."""
+
+from libs.faults.fault import Fault
+from services.routing.app import settle
+from services.routing.app.desk import Desk
+from services.routing.app.follow_attempt import connection_of
+from services.routing.app.record import record_outcome
+from services.routing.domain import transitions
+from services.routing.domain.attempts import fault, next_look, next_poll
+from services.routing.domain.task import Attempt, Task
+from services.routing.ports import Write
+
+
+async def doubt(desk: Desk, task: Task, attempt: Attempt) -> None:
+    """Its sender is gone: the bytes may have left, so it is uncertain and never sent again (ATT-5)."""
+    text = f"the process that was submitting to {attempt.supply} is gone"
+    failure = fault("submission_unknown", text, "unknown", "attempt")
+    look = next_look(attempt, desk.now(), desk.chance())
+    reason = f"uncertain: {text}, the provider's records will be asked"
+    await record_outcome(desk, Write(task, transitions.uncertain(task, attempt, failure, reason, look), desk.now()))
+    desk.bell.ring()
+
+
+async def reconcile(desk: Desk, task: Task, attempt: Attempt) -> None:
+    """Ask the records once. No answer is an answer of its own: not yet."""
+    channel, supply = await connection_of(desk, attempt)
+    try:
+        found = await desk.provider.reconcile(channel, supply, attempt)
+    except Fault as error:
+        await _not_yet(desk, task, attempt, f"{supply.id} did not answer ({error.code})")
+        return
+    if found.verdict == "accepted" and found.provider_task_id:
+        await take_up(desk, task, attempt, found.provider_task_id)
+    elif found.verdict == "not_accepted":
+        await settle.not_accepted(desk, task, attempt, found.evidence or "its records do not have it")
+    else:
+        await _not_yet(desk, task, attempt, found.evidence or "its records cannot tell yet")
+
+
+async def take_up(desk: Desk, task: Task, attempt: Attempt, provider_task_id: str) -> None:
+    """The provider has it after all: follow it, from now on, under that id."""
+    channel, _ = await connection_of(desk, attempt)
+    now = desk.now()
+    poll_at = next_poll(attempt, min(channel.poll_interval_s, 0.1), None, now, desk.chance())
+    await record_outcome(desk, Write(task, transitions.accepted(task, attempt, provider_task_id, now, poll_at), now))
+    desk.bell.ring()
+
+
+async def _not_yet(desk: Desk, task: Task, attempt: Attempt, text: str) -> None:
+    now = desk.now()
+    reason = f"uncertain: {text}; asked {attempt.reconcile_count + 1} times"
+    asked = transitions.still_uncertain(task, attempt, reason, now)
+    live = asked.live or attempt
+    after = transitions.waiting(asked, reason, next_look(live, now, desk.chance()))
+    await desk.store.save(Write(task, after, now))

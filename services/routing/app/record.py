@@ -1,0 +1,30 @@
+"""Writing down what happened: the one path by which a step changes a Task."""
+
+import logging
+
+from libs.faults.fault import Fault
+from services.routing.app.desk import Desk
+from services.routing.domain.task import Task
+from services.routing.ports import Write
+
+STORE_AWAY = "governance_backend_down"
+TRIES = 6
+FIRST_PAUSE_S = 0.2
+
+log = logging.getLogger(__name__)
+
+
+async def record_outcome(desk: Desk, write: Write) -> Task:
+    """Write what a provider has answered, trying again while the store is away: an answer that was paid for is not lost
+    to a moment's absence (SYN-7). Should it stay away, the Task is found again by its state: nothing is sent twice."""
+    pause = FIRST_PAUSE_S
+    for _ in range(TRIES - 1):
+        try:
+            return await desk.store.save(write)
+        except Fault as fault:
+            if fault.code != STORE_AWAY:
+                raise
+            log.warning("task %s: the store is away, its outcome waits: %s", write.before.id, fault.message)
+        await desk.world.clock.sleep(pause)
+        pause *= 2
+    return await desk.store.save(write)

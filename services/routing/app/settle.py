@@ -1,0 +1,135 @@
+"""The end of an Attempt: its cost, what follows for the Task, and what is given back."""
+
+from libs.kernel.money import Money
+from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
+from services.routing.app.give_back import give_back
+from services.routing.app.record import record_outcome
+from services.routing.domain import transitions
+from services.routing.domain.attempts import (
+    Again,
+    after_failure,
+    after_not_accepted,
+    cost_of,
+    cost_of_failure,
+    fault,
+    outcome_is_told,
+)
+from services.routing.domain.catalog import Policy
+from services.routing.domain.decision import AlertDraft
+from services.routing.domain.task import Attempt, AttemptState, Failure, Result, Task
+from services.routing.ports import Delivered, Write
+
+
+async def succeed(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered) -> None:
+    """It delivered. A cancel that was asked for in between has lost the race (ATT-8)."""
+    now = desk.now()
+    catalog = await desk.catalog.at(attempt.catalog_revision)
+    cost = cost_of(attempt.quote, delivered.reported_cost, catalog.fx)
+    ended = transitions.attempt_ended(task, attempt, AttemptState.SUCCEEDED, now, cost=cost, report=True)
+    result = Result(
+        artifacts=delivered.artifacts,
+        output=delivered.output,
+        usage=delivered.usage,
+        rule=attempt.rule,
+        requested_profile=attempt.requested_profile,
+        actual_profile=attempt.actual_profile,
+        dropped_inputs=attempt.dropped_inputs,
+    )
+    await _close(desk, task, transitions.succeeded(ended, result, now), attempt)
+
+
+async def fail(
+    desk: Desk,
+    task: Task,
+    attempt: Attempt,
+    failure: Failure,
+    *,
+    cost: Money | None = None,
+    sent: bool = True,
+    alerts: tuple[AlertDraft, ...] = (),
+) -> None:
+    """It failed. `cost` overrides what a failure costs; with `sent` false no byte has left and it does not count."""
+    now = desk.now()
+    if cost is None:
+        cost = Money.zero(attempt.quote.currency)
+        if sent:
+            supply = (await desk.catalog.at(attempt.catalog_revision)).supplies.get(attempt.supply)
+            cost = cost_of_failure(attempt.quote, bool(supply and supply.charges_on_failure))
+    ended = transitions.attempt_ended(
+        task,
+        attempt,
+        AttemptState.FAILED,
+        now,
+        cost=cost,
+        failure=failure,
+        report=sent and outcome_is_told(attempt, AttemptState.FAILED, failure),
+        counted=sent,
+    )
+    policy = policy_of(await desk.catalog.current(), task) or Policy(id="", revision=0)
+    verdict = after_failure(ended, policy, failure, now) if sent else Again()
+    after = follow_up(ended, verdict if isinstance(verdict, Again) else verdict.failure, f"after {failure.code}", desk)
+    await _close(desk, task, after, attempt, alerts)
+
+
+async def not_accepted(desk: Desk, task: Task, attempt: Attempt, evidence: str) -> None:
+    """It is known that the provider did not take it: the next Attempt may follow (ATT-6)."""
+    now = desk.now()
+    failure = fault("provider_error", f"the provider did not take the job ({evidence})", "supply", "supply", True)
+    zero = Money.zero(attempt.quote.currency)
+    ended = transitions.attempt_ended(task, attempt, AttemptState.NOT_ACCEPTED, now, cost=zero, failure=failure)
+    policy = policy_of(await desk.catalog.current(), task) or Policy(id="", revision=0)
+    verdict = after_not_accepted(ended, policy, failure, now)
+    after = follow_up(ended, verdict if isinstance(verdict, Again) else verdict.failure, "after not_accepted", desk)
+    await _close(desk, task, after, attempt)
+
+
+async def unresolved(desk: Desk, task: Task, attempt: Attempt) -> None:
+    """Past the deadline nobody knows: a stable end, an alert, and a possible charge on record (ATT-6, COST-12)."""
+    now = desk.now()
+    text = f"attempt {attempt.id} at {attempt.supply}: it was not found out whether the job was accepted"
+    failure = fault("submission_unresolved", text, "unknown", "attempt")
+    ended = transitions.attempt_ended(task, attempt, AttemptState.UNRESOLVED, now, cost=None, failure=failure)
+    charge = f"up to {attempt.quote.amount} {attempt.quote.currency} may have been charged at {attempt.supply}"
+    drafts = (
+        AlertDraft("submission_unresolved", "critical", attempt.id, text, cause=task.id),
+        AlertDraft("cost_anomaly", "high", attempt.id, charge, cause=task.id),
+    )
+    await _close(desk, task, transitions.failed(ended, failure, now), attempt, drafts)
+
+
+async def stopped(desk: Desk, task: Task, attempt: Attempt, cost: Money | None, failure: Failure | None) -> None:
+    """The provider stopped it: the Task ends as cancelled, or with `failure` where that was the reason to stop."""
+    now = desk.now()
+    catalog = await desk.catalog.at(attempt.catalog_revision)
+    supply = catalog.supplies.get(attempt.supply)
+    booked = cost_of_failure(attempt.quote, bool(supply and supply.charges_on_failure))
+    if cost is not None:
+        booked = cost_of(attempt.quote, cost, catalog.fx)
+    ended = transitions.attempt_ended(task, attempt, AttemptState.CANCELLED, now, cost=booked, failure=failure)
+    after = transitions.failed(ended, failure, now) if failure else transitions.cancelled(ended, now)
+    await _close(desk, task, after, attempt)
+
+
+def follow_up(ended: Task, verdict: Again | Failure, reason: str, desk: Desk) -> Task:
+    """The Task after an Attempt has ended without a result: cancelled, too late, again, or failed."""
+    now = desk.now()
+    if ended.cancel_requested:
+        return transitions.cancelled(ended, now)
+    if ended.request.deadline is not None and now >= ended.request.deadline:
+        return transitions.failed(ended, too_late(ended), now)
+    if isinstance(verdict, Again):
+        return transitions.requeued(ended, f"retry: {reason}", now)
+    return transitions.failed(ended, verdict, now)
+
+
+def too_late(task: Task) -> Failure:
+    """The fault of a Task whose deadline has passed."""
+    deadline = task.request.deadline.isoformat() if task.request.deadline else ""
+    return fault("deadline_exceeded", f"no result by the deadline {deadline}", "unknown")
+
+
+async def _close(desk: Desk, before: Task, after: Task, attempt: Attempt, drafts: tuple[AlertDraft, ...] = ()) -> None:
+    alerts = alerts_of(desk, drafts, task_link(after))
+    saved = await record_outcome(desk, Write(before, after, desk.now(), alerts=alerts))
+    ended = next(item for item in saved.attempts if item.id == attempt.id)
+    await give_back(desk, ended)

@@ -1,0 +1,52 @@
+"""Takes a request into care: checked at the door, then durable; everything else is the queue's work."""
+
+from dataclasses import dataclass
+
+from libs.faults.fault import Fault
+from libs.kernel.canonical import digest
+from libs.kernel.money import Money
+from services.routing.app.desk import Desk
+from services.routing.domain.request import Request
+from services.routing.domain.task import Task, TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a caller hands over; `task_id` is the caller's choice and makes it idempotent."""
+
+    task_id: str
+    request: Request
+    run_id: str = ""
+    node_id: str = ""
+
+
+async def check_task(desk: Desk, submission: Submission) -> None:
+    """Permission, model and parameters; creates nothing. Faults as `Desk.validate`."""
+    desk.validate(await desk.catalog.current(), submission.request)
+
+
+async def submit_task(desk: Desk, submission: Submission) -> Task:
+    """Keep the Task. A known id is answered with the Task that stands, without asking the catalogue again.
+
+    Faults: those of `check_task`; `idempotency_conflict` when the id was used for another request.
+    """
+    known = await desk.store.get(submission.task_id)
+    if known is None:
+        catalog = await desk.catalog.current()
+        model = desk.validate(catalog, submission.request)
+        task = Task(
+            id=submission.task_id,
+            request=submission.request,
+            kind=str(model.kind),
+            state=TaskState.QUEUED,
+            created_at=desk.now(),
+            spent=Money.zero(catalog.currency),
+            run_id=submission.run_id,
+            node_id=submission.node_id,
+            waiting_reason="queue: not yet looked at",
+        )
+        known = await desk.store.add(task)
+    if digest(known.request) != digest(submission.request):
+        raise Fault.of("idempotency_conflict", f"task {submission.task_id!r} was first submitted with another request")
+    desk.bell.ring()
+    return known

@@ -1,0 +1,82 @@
+"""What an operator may set. Names end in units; every value has a default that a laptop and a cluster can live with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+PREFIX = "ROUTING_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Routing's settings. ValueError, with the reason, for a combination that would break a promise."""
+
+    database_url: str
+    """A PostgreSQL address, or `memory:` for tests."""
+    worker_lease_s: float = 15.0
+    """A claim lapses after this; a dead worker's Task is taken over within this + a scan."""
+    heartbeat_s: float = 4.0
+    """How often claims in hand are prolonged."""
+    scan_interval_s: float = 0.5
+    """The durable queue is scanned at least this often (ATT-9)."""
+    dispatch_concurrency: int = 128
+    """Tasks that one process selects and submits at once."""
+    follow_concurrency: int = 64
+    """Tasks that one process polls, reconciles or stops at once."""
+    claim_batch: int = 32
+    waiting_look_s: float = 0.4
+    """A Task that waits for capacity is due again after this; with a scan it is at most a second (CAP-10)."""
+    health_look_s: float = 5.0
+    """A Task that waits for health looks again after this at the latest."""
+    rounds_per_step: int = 4
+    """Reservations tried in one step before a refused Task waits (SEL-17)."""
+    capacity_ttl_s: float = 60.0
+    """Slots lapse after this unless renewed."""
+    renew_interval_s: float = 20.0
+    health_poll_s: float = 0.5
+    report_interval_s: float = 2.0
+    poll_give_up_s: float = 1800.0
+    """A job whose polls fail for so long without a break is given up; its cost is booked as quoted."""
+    peer_timeout_s: float = 10.0
+    """Time limit of every call to a peer but submissions and polls."""
+    submit_margin_s: float = 5.0
+    """What provider_adapter has beyond the Channel's own time limit to answer (storing results)."""
+    delivery_timeout_s: float = 120.0
+    """Time limit of a poll: a finished job's files are fetched within it."""
+    drain_s: float = 10.0
+    """How long a stopping process lets the steps in hand finish."""
+
+    def __post_init__(self) -> None:
+        rules = (
+            (self.heartbeat_s * 3 <= self.worker_lease_s, "heartbeat_s must fit three times into worker_lease_s"),
+            (self.scan_interval_s <= 1, "scan_interval_s must be at most 1 (ATT-9)"),
+            (
+                self.waiting_look_s + self.scan_interval_s * 1.1 <= 1,
+                "waiting_look_s and scan_interval_s (with its jitter) must be at most 1 together (CAP-10)",
+            ),
+            (self.health_poll_s <= 0.5, "health_poll_s must be at most 0.5"),
+            (
+                self.renew_interval_s * 2 <= self.capacity_ttl_s,
+                "renew_interval_s must fit twice into capacity_ttl_s, or slots lapse under running work (CAP-3)",
+            ),
+            (
+                self.claim_batch > 0 and self.dispatch_concurrency > 0 and self.follow_concurrency > 0,
+                "counts are above 0",
+            ),
+        )
+        for holds, reason in rules:
+            if not holds:
+                raise ValueError(f"routing settings: {reason}")
+
+    @staticmethod
+    def from_env(env: Mapping[str, str]) -> "Settings":
+        """POINTSMAN_DATABASE_URL, and ROUTING_<FIELD> for every other field. ValueError names a wrong one."""
+        given: dict[str, float | int] = {}
+        for item in fields(Settings):
+            text = env.get(PREFIX + item.name.upper(), "").strip()
+            if item.name == "database_url" or not text:
+                continue
+            try:
+                given[item.name] = int(text) if item.type == "int" or item.type is int else float(text)
+            except ValueError as error:
+                raise ValueError(f"{PREFIX}{item.name.upper()}: {text!r} is no number") from error
+        return Settings(database_url=env["POINTSMAN_DATABASE_URL"], **given)  # type: ignore[arg-type]  # by field type
