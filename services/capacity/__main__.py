@@ -1,0 +1,5 @@
+"""`python -m services.capacity` hosts this context alone."""
+
+from services.__main__ import main
+
+main(["capacity"])

@@ -1,0 +1,92 @@
+"""The lease: slots of a Channel and a Supply together, held by somebody until a time."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for. `tokens` are those to reserve in the windows; `ttl` runs from the reservation."""
+
+    lease_id: str
+    holder: str
+    kind: str
+    channel_id: str
+    supply_id: str
+    channel_health: HealthLimit
+    supply_health: HealthLimit
+    tokens: int
+    ttl: timedelta
+
+    @property
+    def subjects(self) -> tuple[Subject, Subject, Subject]:
+        """The levels it needs, in the order of locks. The level of the kind need not be declared."""
+        return (
+            Subject(Kind.GLOBAL, self.kind),
+            Subject(Kind.CHANNEL, self.channel_id),
+            Subject(Kind.SUPPLY, self.supply_id),
+        )
+
+    def health_of(self, subject: Subject) -> HealthLimit | None:
+        """The asker's view of a level's health; a whole kind has none."""
+        return {Kind.CHANNEL: self.channel_health, Kind.SUPPLY: self.supply_health}.get(subject.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease as stored. `ended_at` is None while it holds, whether or not anybody noticed that it lapsed.
+
+    `released` tells how it ended: given back, or lapsed.
+    """
+
+    id: str
+    holder: str
+    kind: str
+    channel_id: str
+    supply_id: str
+    channel_epoch: int
+    supply_epoch: int
+    tokens: int
+    reserved_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None = None
+    released: bool = False
+
+    @property
+    def subjects(self) -> tuple[Subject, Subject, Subject]:
+        """The levels on which it uses a slot."""
+        return (
+            Subject(Kind.GLOBAL, self.kind),
+            Subject(Kind.CHANNEL, self.channel_id),
+            Subject(Kind.SUPPLY, self.supply_id),
+        )
+
+    def live(self, now: datetime) -> bool:
+        """True while it counts: neither given back nor lapsed."""
+        return self.ended_at is None and now < self.expires_at
+
+    def on(self, level: Level) -> bool:
+        """True when it uses a slot of that level."""
+        return level.subject in self.subjects
+
+    def epoch_on(self, level: Level) -> int:
+        """The health epoch of that level when the lease was taken."""
+        return {Kind.CHANNEL: self.channel_epoch, Kind.SUPPLY: self.supply_epoch}.get(level.subject.kind, 0)
+
+
+def lease_of(request: Request, now: datetime) -> Lease:
+    """The lease that an admitted request becomes."""
+    return Lease(
+        id=request.lease_id,
+        holder=request.holder,
+        kind=request.kind,
+        channel_id=request.channel_id,
+        supply_id=request.supply_id,
+        channel_epoch=request.channel_health.epoch,
+        supply_epoch=request.supply_health.epoch,
+        tokens=request.tokens,
+        reserved_at=now,
+        expires_at=now + request.ttl,
+    )

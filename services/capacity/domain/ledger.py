@@ -1,0 +1,149 @@
+"""The ledger: admit or refuse, all gates of all levels in one decision. Every backend decides by these functions.
+
+Laws of this file:
+- all or nothing; a refusal consumes nothing (CAP-1);
+- a level's limit by concurrency counts every live lease, its limit by health only those of the present epoch (CAP-4a);
+- a view of health older than the one known is refused, so that nobody reserves by a state that is gone (HLT-6);
+- a wait hint is sound: before it, and without a release, no retry can be admitted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from libs.faults.fault import Fault
+from services.capacity.domain.leases import Lease, Request
+from services.capacity.domain.levels import Admission, Level, Subject, Usage, newer
+
+WINDOW = timedelta(seconds=60)
+
+
+class Gate(StrEnum):
+    """The gates of a level, in the order in which they are named when several refuse."""
+
+    STALE_HEALTH = "stale_health"
+    HEALTH = "health"
+    CONCURRENCY = "concurrency"
+    REQUESTS = "requests"
+    TOKENS = "tokens"
+
+
+RATES = frozenset({Gate.REQUESTS, Gate.TOKENS})
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why not. `retry_at` is None when only a release, or another state of health, can open the gate.
+
+    For STALE_HEALTH, `limit` is the revision known and `used` the one that was shown.
+    """
+
+    subject: Subject
+    gate: Gate
+    limit: int
+    used: int
+    retry_at: datetime | None = None
+
+
+def heard(level: Level, request: Request) -> Level:
+    """The level after it has heard the asker's view of its health: the newer one is kept."""
+    return replace(level, health=newer(level.health, request.health_of(level.subject)))
+
+
+def checked(levels: Sequence[Level], request: Request) -> None:
+    """Fault where a request can never be admitted, whatever is released.
+
+    `levels` are the declared ones among the request's subjects. `source_not_configured` for an undeclared Channel or
+    Supply, `validation_failed` for a Supply of another Channel or more tokens than a whole window holds.
+    """
+    declared = {level.subject: level for level in levels}
+    for subject in request.subjects[1:]:
+        if subject not in declared:
+            raise Fault.of("source_not_configured", f"{subject} was never declared to capacity")
+    if declared[request.subjects[2]].channel_id != request.channel_id:
+        raise Fault.invalid(("/channel_id", f"is not the channel of supply '{request.supply_id}'"))
+    for level in levels:
+        if 0 < level.tokens_per_minute < request.tokens:
+            text = f"{level.subject} admits {level.tokens_per_minute} tokens a minute"
+            raise Fault.invalid(("/tokens", text))
+
+
+def closed_gates(level: Level, usage: Usage, request: Request) -> list[Refusal]:
+    """The gates of one level that do not admit the request now, without wait hints. `level` has heard the request."""
+    refusals = []
+    shown, known = request.health_of(level.subject), level.health
+    if shown is not None and known is not None and shown.revision < known.revision:
+        refusals.append(Refusal(level.subject, Gate.STALE_HEALTH, known.revision, shown.revision))
+    if known is not None and known.limit is not None and usage.in_use_current_epoch >= known.limit:
+        refusals.append(Refusal(level.subject, Gate.HEALTH, known.limit, usage.in_use_current_epoch))
+    if level.concurrency and usage.in_use >= level.concurrency:
+        refusals.append(Refusal(level.subject, Gate.CONCURRENCY, level.concurrency, usage.in_use))
+    if level.requests_per_minute and usage.requests >= level.requests_per_minute:
+        refusals.append(Refusal(level.subject, Gate.REQUESTS, level.requests_per_minute, usage.requests))
+    if level.tokens_per_minute and usage.tokens + request.tokens > level.tokens_per_minute:
+        refusals.append(Refusal(level.subject, Gate.TOKENS, level.tokens_per_minute, usage.tokens))
+    return refusals
+
+
+def retry_at(refusal: Refusal, tokens: int, window: Sequence[Admission]) -> datetime | None:
+    """When a rate gate opens by time alone: enough of the window has passed out of it.
+
+    `window` are the level's admissions of the last minute, oldest first. None for a gate that no passing of time opens.
+    """
+    if refusal.gate is Gate.REQUESTS:
+        leaving = refusal.used - refusal.limit  # so many, and one more, must leave
+        return window[leaving].at + WINDOW if leaving < len(window) else None
+    if refusal.gate is Gate.TOKENS:
+        left = refusal.used
+        for admission in window:
+            left -= admission.tokens
+            if left + tokens <= refusal.limit:
+                return admission.at + WINDOW
+    return None
+
+
+def binding(refusals: Sequence[Refusal]) -> Refusal:
+    """The one refusal to tell: of a gate that time does not open, else the one that opens last.
+
+    It carries the latest time that any of them names: nothing can be admitted before that either.
+    """
+    times = [refusal.retry_at for refusal in refusals if refusal.retry_at is not None]
+    latest = max(times, default=None)
+    for refusal in refusals:
+        if refusal.retry_at is None:
+            return replace(refusal, retry_at=latest)
+    return next(refusal for refusal in refusals if refusal.retry_at == latest)
+
+
+def usage_of(level: Level, leases: Sequence[Lease], now: datetime) -> Usage:
+    """What these leases use of a level."""
+    mine = [lease for lease in leases if lease.on(level)]
+    live = [lease for lease in mine if lease.live(now)]
+    recent = window_of(level, mine, now)
+    return Usage(
+        in_use=len(live),
+        in_use_current_epoch=sum(lease.epoch_on(level) == level.epoch for lease in live),
+        requests=len(recent),
+        tokens=sum(admission.tokens for admission in recent),
+    )
+
+
+def window_of(level: Level, leases: Sequence[Lease], now: datetime) -> list[Admission]:
+    """The admissions of the last minute on a level, oldest first; released and lapsed leases count as well."""
+    recent = [lease for lease in leases if lease.on(level) and lease.reserved_at > now - WINDOW]
+    return [Admission(lease.reserved_at, lease.tokens) for lease in sorted(recent, key=lambda lease: lease.reserved_at)]
+
+
+def decide(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Refusal | None:
+    """None = admitted. `levels` are the declared ones among the request's subjects, having heard the request.
+
+    This is the executable model; a backend that counts elsewhere uses the same pieces.
+    """
+    checked(levels, request)
+    refusals: list[Refusal] = []
+    for level in levels:
+        for refusal in closed_gates(level, usage_of(level, leases, now), request):
+            hint = retry_at(refusal, request.tokens, window_of(level, leases, now))
+            refusals.append(replace(refusal, retry_at=hint))
+    return binding(refusals) if refusals else None

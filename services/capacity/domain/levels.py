@@ -1,0 +1,93 @@
+"""What slots and windows are kept for, and how many there are."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """The sort of a level. The numbers are the order in which levels are locked and judged."""
+
+    GLOBAL = 1
+    CHANNEL = 2
+    SUPPLY = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Subject:
+    """One level: all work of a kind ("video"), a Channel ("ark-main"), a Supply ("ark-main/seedance")."""
+
+    kind: Kind
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.name.lower()} '{self.id}'"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthLimit:
+    """What health allows a level: `limit` slots, None = no limit by health.
+
+    `epoch` rises when the circuit opens, `revision` with every change; of two the higher revision is true.
+    """
+
+    epoch: int
+    revision: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level as declared, 0 = no gate, and what health was last heard to allow it (None = never heard).
+
+    `channel_id` is the Channel of a Supply, else empty.
+    """
+
+    subject: Subject
+    channel_id: str = ""
+    concurrency: int = 0
+    requests_per_minute: int = 0
+    tokens_per_minute: int = 0
+    health: HealthLimit | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The present health epoch, 0 where health was never heard."""
+        return self.health.epoch if self.health else 0
+
+    @property
+    def effective(self) -> int | None:
+        """min(configured, what health allows); None where neither limits (CAP-4)."""
+        limits = [self.concurrency] if self.concurrency else []
+        if self.health is not None and self.health.limit is not None:
+            limits.append(self.health.limit)
+        return min(limits) if limits else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What is used on a level at one moment.
+
+    `in_use` counts live leases, `in_use_current_epoch` those taken in the level's present health epoch (CAP-4a).
+    Requests and tokens are those admitted within the last minute, corrected by what was really used.
+    """
+
+    in_use: int = 0
+    in_use_current_epoch: int = 0
+    requests: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """One reservation as a window remembers it."""
+
+    at: datetime
+    tokens: int
+
+
+def newer(known: HealthLimit | None, told: HealthLimit | None) -> HealthLimit | None:
+    """The one to believe: the higher revision, the known one where they are equal."""
+    if known is None or (told is not None and told.revision > known.revision):
+        return told
+    return known

@@ -1,0 +1,66 @@
+"""Inbound: decode, call the use-case, encode."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from pointsman.capacity.v1 import capacity_service_pb2 as pb
+from pointsman.capacity.v1.capacity_service_pb2_grpc import CapacityServiceServicer
+from services.capacity import wire
+from services.capacity.app.apply_limits import ApplyLimits
+from services.capacity.app.get_capacity import GetCapacity
+from services.capacity.app.release import Release
+from services.capacity.app.renew import Renew
+from services.capacity.app.reserve import Reserve
+from services.capacity.app.watch import WatchCapacity
+
+
+@dataclass(frozen=True, slots=True)
+class UseCases:
+    """What the servicer calls."""
+
+    reserve: Reserve
+    renew: Renew
+    release: Release
+    get_capacity: GetCapacity
+    watch: WatchCapacity
+    apply: ApplyLimits
+
+
+class CapacityServicer(CapacityServiceServicer):
+    """`pointsman.capacity.v1.CapacityService`."""
+
+    def __init__(self, use_cases: UseCases) -> None:
+        self._do = use_cases
+
+    async def Reserve(self, request: pb.ReserveRequest, context: Any) -> pb.ReserveResponse:
+        """Decides all gates of all levels atomically."""
+        return wire.reserved_to_proto(await self._do.reserve(wire.request_from_proto(request)))
+
+    async def RenewLeases(self, request: pb.RenewLeasesRequest, context: Any) -> pb.RenewLeasesResponse:
+        """Prolongs leases of one holder."""
+        renewal = await self._do.renew(request.holder, request.lease_ids, wire.ttl_from_proto(request.ttl))
+        return wire.renewal_to_proto(renewal)
+
+    async def Release(self, request: pb.ReleaseRequest, context: Any) -> pb.ReleaseResponse:
+        """Gives a lease back."""
+        used = request.used_tokens if request.HasField("used_tokens") else None
+        return pb.ReleaseResponse(released=await self._do.release(request.lease_id, request.holder, used))
+
+    async def GetCapacity(self, request: pb.GetCapacityRequest, context: Any) -> pb.GetCapacityResponse:
+        """The present figures of every level."""
+        wanted = [wire.subject_from_proto(subject, f"/subjects/{n}") for n, subject in enumerate(request.subjects)]
+        return wire.view_to_proto(await self._do.get_capacity(wanted, request.include_leases))
+
+    async def WatchCapacity(
+        self, request: pb.WatchCapacityRequest, context: Any
+    ) -> AsyncIterator[pb.WatchCapacityResponse]:
+        """Tells when capacity was freed."""
+        async for subjects in self._do.watch():
+            yield wire.hint_to_proto(subjects)
+
+    async def ApplyLimits(self, request: pb.ApplyLimitsRequest, context: Any) -> pb.ApplyLimitsResponse:
+        """Declares the levels, and what health allows them."""
+        levels = [wire.level_from_proto(level, n) for n, level in enumerate(request.limits)]
+        revision = await self._do.apply(request.catalog_revision, levels, wire.told_health(request.health))
+        return pb.ApplyLimitsResponse(catalog_revision=revision)

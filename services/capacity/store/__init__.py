@@ -1,0 +1,1 @@
+"""Persistence of capacity: one contract, a memory twin and PostgreSQL."""

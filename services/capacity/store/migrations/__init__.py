@@ -1,0 +1,1 @@
+"""How the schema of capacity came to be, version by version."""
