@@ -119,6 +119,7 @@ class Studio:
             "openai": [
                 ("GET", "/models", works.models),
                 ("POST", "/images/generations", works.openai_images),
+                ("POST", "/images/edits", works.openai_images),
                 ("POST", "/audio/speech", works.speech),
             ],
         }
