@@ -27,10 +27,9 @@ from libs.rpc.loopback_calls import (
     StreamUnaryCall,
     UnaryStreamCall,
     UnaryUnaryCall,
-    too_large,
 )
 from libs.rpc.loopback_context import LoopbackContext
-from libs.rpc.loopback_exchange import Exchange, Metadata, Pipe
+from libs.rpc.loopback_exchange import Exchange, Metadata, too_large
 from libs.rpc.registrar import Handler
 
 _log = logging.getLogger(__name__)
@@ -168,10 +167,12 @@ class LoopbackChannel(aio.Channel):
 
     def serve(self, exchange: Exchange, run: Callable[[Exchange, Any, Any], Any], request: Any) -> None:
         """Start the handler of the call, or end the call when there is none."""
+        if exchange.done:  # too large, or too late
+            return
         found = self._registry.find(exchange.path)
         if found is None:
             exchange.finish(*self._registry.refusal(exchange.path))
-        elif not exchange.done:
+        else:
             handler, exchange.running = found
             exchange.running.add(exchange)
             # An empty context: what the caller's task carries reaches the handler by metadata or not at all.
@@ -227,9 +228,7 @@ class _UnaryStream(_MultiCallable, aio.UnaryStreamMultiCallable):
         compression: Any = None,
     ) -> UnaryStreamCall:
         exchange, raw = self._begin_with(request, timeout, metadata)
-        exchange.responses = Pipe()
-        if exchange.done:
-            exchange.responses.close()
+        exchange.open_pipes(requests=False, responses=True)
         self._channel.serve(exchange, _run_unary_stream, raw)
         return UnaryStreamCall(exchange, self._encode, self._decode)
 
@@ -247,7 +246,7 @@ class _StreamUnary(_MultiCallable, aio.StreamUnaryMultiCallable):
         compression: Any = None,
     ) -> StreamUnaryCall:
         exchange = self._channel.begin(self._path, timeout, metadata)
-        exchange.requests = Pipe()
+        exchange.open_pipes(requests=True, responses=False)
         self._channel.serve(exchange, _run_stream_unary, None)
         return StreamUnaryCall(exchange, self._encode, self._decode, request_iterator)
 
@@ -265,8 +264,7 @@ class _StreamStream(_MultiCallable, aio.StreamStreamMultiCallable):
         compression: Any = None,
     ) -> StreamStreamCall:
         exchange = self._channel.begin(self._path, timeout, metadata)
-        exchange.requests = Pipe()
-        exchange.responses = Pipe()
+        exchange.open_pipes(requests=True, responses=True)
         self._channel.serve(exchange, _run_stream_stream, None)
         return StreamStreamCall(exchange, self._encode, self._decode, request_iterator)
 

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 from grpc import aio
 
-from libs.rpc.loopback_exchange import OK, Exchange, PipeClosed
+from libs.rpc.loopback_exchange import OK, Exchange, PipeClosed, too_large
 
 _log = logging.getLogger(__name__)
 Codec = Callable[[Any], Any] | None
@@ -214,11 +214,6 @@ async def _feed(exchange: Exchange, encode: Codec, requests: Any) -> None:
     else:
         assert exchange.requests is not None
         exchange.requests.close()
-
-
-def too_large(direction: str, raw: bytes, limit: int) -> str:
-    """gRPC's own words for a message over the limit."""
-    return f"{direction} message larger than max ({len(raw)} vs. {limit})"
 
 
 class UnaryUnaryCall(UnaryResponse, aio.UnaryUnaryCall):

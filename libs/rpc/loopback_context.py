@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import grpc
 from grpc import aio
 
-from libs.rpc.loopback_exchange import OK, Exchange, Metadata, PipeClosed
+from libs.rpc.loopback_exchange import OK, Exchange, Metadata, PipeClosed, too_large
 
 
 class LoopbackContext(aio.ServicerContext):
@@ -41,6 +41,10 @@ class LoopbackContext(aio.ServicerContext):
         assert self._exchange.responses is not None
         encode = self._handler.response_serializer
         raw = message if encode is None else encode(message)
+        if len(raw) > self._exchange.limit:
+            self._aborted = aio.AbortError("the message is too large")
+            self._exchange.finish(grpc.StatusCode.RESOURCE_EXHAUSTED, too_large("Sent", raw, self._exchange.limit))
+            raise self._aborted
         if self._exchange.initial_metadata is None:
             self._exchange.send_initial(())
         try:

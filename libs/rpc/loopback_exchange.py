@@ -77,6 +77,11 @@ def _wake(waiter: "asyncio.Future[None] | None") -> None:
         waiter.set_result(None)
 
 
+def too_large(direction: str, raw: bytes, limit: int) -> str:
+    """gRPC's own words for a message over the limit."""
+    return f"{direction} message larger than max ({len(raw)} vs. {limit})"
+
+
 class Exchange:
     """The state of one call."""
 
@@ -116,6 +121,19 @@ class Exchange:
         else:
             self.deadline = loop.time() + timeout
             self._timer = loop.call_at(self.deadline, self._expire)
+            if timeout <= 0:
+                self._expire()
+
+    def open_pipes(self, requests: bool, responses: bool) -> None:
+        """Make the pipes of the streams; closed ones if the call has ended before it began."""
+        if requests:
+            self.requests = Pipe()
+            if self.done:
+                self.requests.close(discard=True)
+        if responses:
+            self.responses = Pipe()
+            if self.done:
+                self.responses.close()
 
     def finish(
         self, code: grpc.StatusCode, details: str = "", trailing: Metadata = (), response: bytes | None = None

@@ -10,6 +10,7 @@ Laws of this file:
 """
 
 import asyncio
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from opentelemetry import propagate, trace
 from libs.kernel.deadlines import current_deadline
 from libs.rpc.identity import NOBODY, Identity, current_identity
 from libs.rpc.interceptors.telemetry import TRACEPARENT, sdk_installed
+from libs.rpc.loopback import LoopbackChannel
 from libs.telemetry.correlation import current_traceparent
 
 MARGIN_S = 0.010
@@ -29,7 +31,7 @@ MARGIN_SHARE = 0.05
 def outgoing_timeout(own_s: float | None, deadline: float | None, now: float) -> float | None:
     """min(own, remaining - margin), not below 0; None if neither is known. The margin is 10 ms or 5 % of what remains.
 
-    0 lets the call fail at once with DEADLINE_EXCEEDED, as if it had been sent too late.
+    0 means that the deadline has passed: there is nothing left to send.
     """
     if deadline is None:
         return own_s
@@ -66,8 +68,12 @@ class OutgoingChannel(aio.Channel):
         return (*pairs, *given) if given else pairs
 
     def call(self, inner: Any, path: str, request: Any, timeout: float | None, metadata: Any, **options: Any) -> Any:
-        """Make the call through the inner channel's callable."""
+        """Make the call through the inner channel's callable; DEADLINE_EXCEEDED at once when no time is left."""
         timeout = self.timeout(timeout)
+        if timeout is not None and timeout <= 0:  # gRPC itself may still deliver such a call
+            raise aio.AioRpcError(
+                grpc.StatusCode.DEADLINE_EXCEEDED, aio.Metadata(), aio.Metadata(), "the deadline has passed"
+            )
         pairs = self.metadata(metadata)
         if self._tracer is None:
             return inner(request, timeout=timeout, metadata=pairs, **options)
@@ -98,7 +104,7 @@ class OutgoingChannel(aio.Channel):
 
     def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """A callable for that method, as generated stubs ask for it."""
-        return _Outgoing(self, method, self._inner.unary_stream(method, *args, **kwargs))
+        return self._stream(_Outgoing(self, method, self._inner.unary_stream(method, *args, **kwargs)))
 
     def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """A callable for that method, as generated stubs ask for it."""
@@ -106,7 +112,12 @@ class OutgoingChannel(aio.Channel):
 
     def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """A callable for that method, as generated stubs ask for it."""
-        return _Outgoing(self, method, self._inner.stream_stream(method, *args, **kwargs))
+        return self._stream(_Outgoing(self, method, self._inner.stream_stream(method, *args, **kwargs)))
+
+    def _stream(self, callable_: "_Outgoing") -> Any:
+        if isinstance(self._inner, LoopbackChannel):  # its calls are let go of in time by themselves
+            return callable_
+        return lambda *args, **kwargs: HeldStream(callable_(*args, **kwargs))
 
     async def close(self, grace: float | None = None) -> None:
         """Close the inner channel."""
@@ -132,6 +143,39 @@ class OutgoingChannel(aio.Channel):
     ) -> bool | None:
         await self.close()
         return None
+
+
+class HeldStream:
+    """A stream of responses over a socket that is cancelled as soon as nobody holds it.
+
+    gRPC's own call holds itself in a cycle once it is iterated over, and its handler would go on until the collector of
+    cycles has come by twice. Everything but iteration is the inner call's.
+    """
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        message = await self._call.read()
+        if message is aio.EOF:
+            raise StopAsyncIteration
+        return message
+
+    async def read(self) -> Any:
+        """The next message, `grpc.aio.EOF` after the last; raises when the call failed."""
+        return await self._call.read()  # in a coroutine of its own, which holds this object while it waits
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._call, name)
+
+    def __del__(self) -> None:
+        with suppress(RuntimeError):  # the loop has been closed, and every call with it
+            self._call.cancel()
 
 
 class _Outgoing:

@@ -56,8 +56,8 @@ def server_options(message_limit_bytes: int) -> list[tuple[str, Any]]:
 class RpcServer:
     """The servicers of one process (or of one group in it) and the doors on which they are served.
 
-    `listen` are addresses; TCP with port 0 takes a free port, see `bound`. `admin` is a second address for channelz,
-    health and reflection. `assumed_deadline_s` is the deadline of strangers that set none (see DeadlineInterceptor).
+    `listen` are addresses; TCP with port 0 takes a free port, see `bound`. `admin` is another address, for channelz,
+    health and reflection; see `bound_admin`. `assumed_deadline_s` is the deadline of strangers that set none (see DeadlineInterceptor).
     `call_limit` bounds the handlers at work; what comes above it is answered `overloaded`.
     """
 
@@ -100,6 +100,7 @@ class RpcServer:
         self._servers: list[aio.Server] = []
         self._started = self._draining = self._closed = False
         self.bound: dict[Address, Address] = {}
+        self.bound_admin: Address | None = None
 
     def add(self, add_to_server: AddToServer) -> tuple[str, ...]:
         """Host a servicer: `server.add(lambda s: add_HealthServiceServicer_to_server(servicer, s))`.
@@ -134,9 +135,10 @@ class RpcServer:
             self.bound[LOOPBACK] = LOOPBACK
         doors = [address for address in self._listen if address.transport is not Transport.LOOPBACK]
         if doors:
-            await self._open(doors, self._all_handlers())
+            self.bound.update(await self._open(doors, self._all_handlers()))
         if self._admin_address is not None:
-            await self._open([self._admin_address], self._admin_handlers())
+            opened = await self._open([self._admin_address], self._admin_handlers())
+            self.bound_admin = opened[self._admin_address]
 
     async def set_serving(self, serving: bool = True, services: Iterable[str] | None = None) -> None:
         """Say by health whether the services (all, and the process as a whole) are ready. No effect while draining."""
@@ -201,16 +203,17 @@ class RpcServer:
         await self.running.wait_idle(1.0)
         return False
 
-    async def _open(self, addresses: Sequence[Address], handlers: Mapping[str, Any]) -> None:
+    async def _open(self, addresses: Sequence[Address], handlers: Mapping[str, Any]) -> dict[Address, Address]:
+        """Serve these handlers on these addresses; the addresses as bound."""
         server = aio.server(options=server_options(self._limit))
         server.add_generic_rpc_handlers((_Handlers(handlers),))
-        for address in addresses:
-            self.bound[address] = self._bind(server, address)
+        bound = {address: self._bind(server, address) for address in addresses}
         await server.start()
         for address in addresses:
             if address.transport is Transport.UNIX:
                 os.chmod(address.target.removeprefix("unix:"), 0o600)
         self._servers.append(server)
+        return bound
 
     def _bind(self, server: aio.Server, address: Address) -> Address:
         try:
