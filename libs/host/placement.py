@@ -26,6 +26,8 @@ START_ORDER = ("health", "cost_quote", "capacity", "provider_adapter", "routing"
 """Leaves first: a context starts after everything that it calls."""
 
 WITHOUT_DATABASE = frozenset({"provider_adapter"})
+DATABASE_PREFIXES = ("postgresql://", "postgres://", "postgresql+asyncpg://")
+MEMORY = "memory:"
 DEFAULT_GRPC = "127.0.0.1:50051"
 DEFAULT_DATA = "./.pointsman"
 SOCKET_PATH_LIMIT = 107
@@ -76,7 +78,7 @@ def placement(
         listen=tuple(dict.fromkeys(addresses)),
         admin=_admin(env, data, named),
         data=data,
-        database_url=env.get("POINTSMAN_DATABASE_URL") or (None if needs_database else ""),
+        database_url=_database_url(env) or (None if needs_database else ""),
         ready_file=Path(env["POINTSMAN_READY_FILE"]) if env.get("POINTSMAN_READY_FILE") else None,
         drain_s=_seconds(env, "POINTSMAN_DRAIN_S", 10.0),
         drain_lag_s=_seconds(env, "POINTSMAN_DRAIN_LAG_S", 0.0),
@@ -85,6 +87,16 @@ def placement(
 
 def _rank(name: str) -> int:
     return START_ORDER.index(name) if name in START_ORDER else len(START_ORDER)
+
+
+def _database_url(env: Mapping[str, str]) -> str:
+    text = env.get("POINTSMAN_DATABASE_URL", "").strip()
+    if text and text != MEMORY and not text.startswith(DATABASE_PREFIXES):
+        scheme = text.split(":", 1)[0] if "://" in text else "no scheme"  # never the whole text: it may hold a password
+        raise PlacementError(
+            f"POINTSMAN_DATABASE_URL begins with {scheme}; expected postgresql://USER@HOST/DATABASE or {MEMORY}"
+        )
+    return text
 
 
 def _own_address(env: Mapping[str, str], name: str, peer: Address) -> Address | None:

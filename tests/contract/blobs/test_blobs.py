@@ -162,7 +162,7 @@ async def test_an_abandoned_read_lets_go(blobs: Blobs) -> None:
     blob = await blobs.put(BIG)
     chunks = blobs.open(blob.sha256)
     assert len(await anext(chunks)) > 0
-    await chunks.aclose()  # type: ignore[attr-defined]
+    await chunks.aclose()
     assert await blobs.read(blob.sha256) == BIG
 
 
