@@ -1,0 +1,5 @@
+"""`python -m cli` is `pointsman`."""
+
+from cli.main import main
+
+main()

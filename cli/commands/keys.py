@@ -1,0 +1,62 @@
+"""`pointsman keys`: create, list, revoke."""
+
+import click
+
+from cli import output
+from cli.context import Session, json_option, pass_session
+
+
+@click.group()
+def keys() -> None:
+    """API keys: whose they are and what they may do."""
+
+
+@keys.command()
+@click.option("--tenant", required=True)
+@click.option("--scopes", required=True, help="Comma-separated: runs, invoke, operate, admin.")
+@click.option("--expires-at", default="", help="RFC 3339 time; never if absent.")
+@json_option
+@pass_session
+def create(session: Session, tenant: str, scopes: str, expires_at: str, as_json: bool) -> None:
+    """Make a key. It is shown once."""
+    body = {"tenant": tenant, "scopes": [scope.strip() for scope in scopes.split(",") if scope.strip()]}
+    if expires_at:
+        body["expires_at"] = expires_at
+    made = session.do(lambda api: api.call("POST", "/v1/operator/keys", body=body))
+    if as_json:
+        output.show_json({"id": made["id"], "key": made["key"]})
+    else:
+        output.console.print(f"id  {made['id']}\nkey {made['key']}", highlight=False)
+        output.errors.print("the key is shown this once; keep it now")
+
+
+@keys.command("list")
+@json_option
+@pass_session
+def list_(session: Session, as_json: bool) -> None:
+    """List keys, never their secrets."""
+    answer = session.do(lambda api: api.get("/v1/operator/keys"))
+    if as_json:
+        output.show_json(answer)
+        return
+    rows = (
+        (
+            item["id"],
+            item["tenant"],
+            ",".join(item["scopes"]),
+            item["created_at"],
+            item["expires_at"],
+            item["revoked_at"],
+        )
+        for item in answer["keys"]
+    )
+    output.console.print(output.table("Keys", ("id", "tenant", "scopes", "created", "expires", "revoked"), rows))
+
+
+@keys.command()
+@click.argument("key_id")
+@pass_session
+def revoke(session: Session, key_id: str) -> None:
+    """End a key; every replica refuses it within five seconds."""
+    session.do(lambda api: api.call("DELETE", f"/v1/operator/keys/{key_id}"))
+    output.console.print(f"key {key_id} is revoked")

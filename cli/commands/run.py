@@ -1,0 +1,213 @@
+"""`pointsman run`: create, watch, show, list, cancel."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli import output
+from cli.api import Api
+from cli.context import Session, json_option, pass_session
+from cli.progress import follow
+
+TERMINAL = frozenset({"succeeded", "failed", "timed_out", "cancelled", "dead_letter"})
+EXTENSIONS = {"video/mp4": ".mp4", "image/png": ".png", "image/jpeg": ".jpg", "audio/wav": ".wav", "audio/mpeg": ".mp3"}
+
+
+@click.group()
+def run() -> None:
+    """Runs: create one, follow it, look at it, end it."""
+
+
+@run.command()
+@click.option("--model", required=True, help="The Public Model, as `pointsman models` lists it.")
+@click.option("--input", "given", required=True, help="The input: JSON, or @FILE.")
+@click.option("--option", "options", multiple=True, help="NAME=VALUE, for example degradation=strict.")
+@click.option("--label", "labels", multiple=True, help="NAME=VALUE.")
+@click.option("--idempotency-key", default="", help="Repeating with the same key is the same run.")
+@click.option("--watch", is_flag=True, help="Follow it to its end.")
+@click.option("--save", type=click.Path(path_type=Path, file_okay=False), help="With --watch: save its files here.")
+@json_option
+@pass_session
+def create(
+    session: Session,
+    model: str,
+    given: str,
+    options: tuple[str, ...],
+    labels: tuple[str, ...],
+    idempotency_key: str,
+    watch: bool,
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    """Create a run from one request."""
+    body = {"model": model, "input": _input(given), "options": _pairs(options), "labels": _pairs(labels, text=True)}
+    headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+    made = session.do(lambda api: api.call("POST", "/v1/runs", body=body, headers=headers))
+    if watch:
+        _watch(session, made["id"], save, as_json)
+    elif as_json:
+        output.show_json(made)
+    else:
+        output.console.print(f"run {made['id']} is {made['status']}; follow it with: pointsman run watch {made['id']}")
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--save", type=click.Path(path_type=Path, file_okay=False), help="Save its files here.")
+@json_option
+@pass_session
+def watch(session: Session, run_id: str, save: Path | None, as_json: bool) -> None:
+    """Follow a run to its end; exit code 4 if it ends without a result."""
+    _watch(session, run_id, save, as_json)
+
+
+@run.command()
+@click.argument("run_id")
+@json_option
+@pass_session
+def show(session: Session, run_id: str, as_json: bool) -> None:
+    """Show a run with its attempts."""
+
+    async def read(api: Api) -> tuple[dict[str, Any], dict[str, Any]]:
+        found = await api.get(f"/v1/runs/{run_id}")
+        task_id = found["nodes"][0].get("task_id") if found["nodes"] else None
+        return found, await api.get(f"/v1/tasks/{task_id}") if task_id else {}
+
+    found, task = session.do(read)
+    if as_json:
+        output.show_json({"run": found, "task": task})
+    else:
+        _show(found, task)
+
+
+@run.command("list")
+@click.option("--status", default="", help="Only runs in this status.")
+@click.option("--label", default="", help="Only runs with this label, NAME=VALUE or NAME.")
+@click.option("--limit", default=20, show_default=True)
+@json_option
+@pass_session
+def list_(session: Session, status: str, label: str, limit: int, as_json: bool) -> None:
+    """List runs, newest first."""
+    query = {name: value for name, value in (("status", status), ("label", label)) if value}
+    page = session.do(lambda api: api.get("/v1/runs", page_size=limit, **query))
+    if as_json:
+        output.show_json(page)
+        return
+    rows = (
+        (
+            item["id"],
+            item["status"],
+            item["model"],
+            item["usage"]["supply"],
+            item["usage"]["attempts"],
+            output.money(item["usage"]["cost"]),
+            (item["error"] or {}).get("code"),
+        )
+        for item in page["runs"]
+    )
+    columns = ("run", "status", "model", "supply", "attempts", "cost", "error")
+    output.console.print(output.table("Runs", columns, rows))
+
+
+@run.command()
+@click.argument("run_id")
+@json_option
+@pass_session
+def cancel(session: Session, run_id: str, as_json: bool) -> None:
+    """Ask for a run to end."""
+    found = session.do(lambda api: api.call("POST", f"/v1/runs/{run_id}/cancel"))
+    if as_json:
+        output.show_json(found)
+    else:
+        output.console.print(f"run {run_id} is {found['status']}; a cancel that is on its way ends it soon")
+
+
+def _watch(session: Session, run_id: str, save: Path | None, as_json: bool) -> None:
+    found = session.do(lambda api: follow(api, run_id, quiet=as_json))
+    if save and found["status"] == "succeeded":
+        session.do(lambda api: save_artifacts(api, found, save))
+    if as_json:
+        output.show_json(found)
+    else:
+        _show(found, {})
+    if found["status"] in TERMINAL and found["status"] != "succeeded":
+        raise SystemExit(output.NO_RESULT)
+
+
+async def save_artifacts(api: Api, found: Mapping[str, Any], folder: Path, stem: str = "") -> list[Path]:
+    """Download a run's files into `folder`; their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, artifact in enumerate((found.get("result") or {}).get("artifacts", ()), start=1):
+        name = f"{stem or found['id']}-{number}{EXTENSIONS.get(artifact['media_type'], '.bin')}"
+        await api.download(f"/v1/artifacts/{artifact['sha256']}", folder / name)
+        paths.append(folder / name)
+    return paths
+
+
+def _show(found: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+    usage, result = found["usage"], found.get("result") or {}
+    output.console.print(f"[bold]{found['id']}[/]  {found['model']}  [bold]{found['status']}[/]", highlight=False)
+    if found.get("error"):
+        output.console.print(f"  error: {found['error']['code']}: {found['error']['message']}", highlight=False)
+    output.console.print(
+        f"  supply {usage['supply'] or '-'}, {usage['attempts']} attempts, {output.money(usage['cost']) or 'no cost'}"
+    )
+    for node in found["nodes"]:
+        if node.get("waiting_reason"):
+            output.console.print(f"  {node['id']} waits: {node['waiting_reason']}", highlight=False)
+    if result.get("degraded"):
+        lost = ", ".join(result["dropped_inputs"])
+        output.console.print(f"  degraded {result['requested_profile']} -> {result['actual_profile']}, without {lost}")
+    for artifact in result.get("artifacts", ()):
+        output.console.print(f"  {artifact['media_type']} {artifact['bytes']} bytes {artifact['url']}", highlight=False)
+    if task:
+        rows = (
+            (
+                item["number"],
+                item["supply"],
+                item["state"],
+                output.money(item["quote"]),
+                output.money(item["cost"]),
+                (item["error"] or {}).get("code"),
+            )
+            for item in task["attempts"]
+        )
+        columns = ("#", "supply", "state", "quote", "cost", "error")
+        output.console.print(output.table(f"Attempts of task {task['id']}", columns, rows))
+
+
+def _input(given: str) -> Any:
+    text = given
+    if given.startswith("@"):
+        try:
+            text = Path(given[1:]).read_text(encoding="utf-8")
+        except OSError as error:
+            output.fail(f"--input: {given[1:]} cannot be read: {error.strerror}", output.WRONG_USE)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        output.fail(
+            f"--input is no JSON: {error}", output.WRONG_USE, """write it like --input '{"prompt": "a lake"}'"""
+        )
+
+
+def _pairs(given: tuple[str, ...], text: bool = False) -> dict[str, Any]:
+    pairs = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            output.fail(f"{item!r} is not NAME=VALUE", output.WRONG_USE)
+        pairs[name] = value if text else _value(value)
+    return pairs
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,121 @@
+"""The end of the story: the table of tasks, one explanation, the two books, the files, and the facts."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from cli import output
+from cli.commands.explain import show_selection
+from cli.commands.run import save_artifacts
+from cli.demo.accounts import Line, in_cny
+from cli.demo.acts import Story
+from cli.demo.facts import Facts
+from cli.demo.pictures import contact_sheet, frame_of
+
+Pair = tuple[dict[str, Any], dict[str, Any]]
+"""A Run and its Task."""
+
+
+async def every_run(api: Any) -> list[Pair]:
+    """All Runs of the story with their Tasks, oldest first."""
+    page = await api.get("/v1/runs", page_size=200)
+    runs = list(reversed(page["runs"]))
+    tasks = await asyncio.gather(*(api.get(f"/v1/tasks/{run['nodes'][0]['task_id']}") for run in runs))
+    return list(zip(runs, tasks, strict=True))
+
+
+async def save_results(story: Story, pairs: Sequence[Pair], folder: Path) -> list[tuple[Path, str]]:
+    """Every file of every Run in `folder`, and the contact sheet of the clips; (path, who made it) of each clip."""
+    clips = []
+    for number, (run, _) in enumerate(pairs, start=1):
+        if run["status"] != "succeeded":
+            continue
+        supply = run["usage"]["supply"]
+        stem = f"{number:02d}-{run['labels']['act'].replace(' ', '-')}-{supply.replace('/', '-')}"
+        paths = await save_artifacts(story.api, run, folder, stem)
+        clips += [(path, supply) for path in paths if path.suffix == ".mp4"]
+    with tempfile.TemporaryDirectory() as scratch:
+        frames = [(await frame_of(path, Path(scratch) / f"{path.stem}.png"), who) for path, who in clips]
+        whole = [(path, who) for path, who in frames if path is not None]
+        story.facts.equal("clips that decode", len(whole), len(clips))
+        if whole:
+            contact_sheet(whole, folder / "contact-sheet.png")
+    return clips
+
+
+def show_tasks(pairs: Sequence[Pair]) -> None:
+    """One line for each Run: where it went, how often, for how much, and why."""
+    rows = []
+    for run, task in pairs:
+        usage = run["usage"]
+        rows.append(
+            (
+                run["labels"]["act"],
+                run["model"],
+                run["status"],
+                usage["supply"],
+                len(task["attempts"]),
+                cost(run),
+                why(run, task),
+            )
+        )
+    columns = ("act", "model", "status", "supply", "attempts", "cost CNY", "why")
+    output.console.print(output.table("Tasks", columns, rows))
+
+
+def cost(run: dict[str, Any]) -> str:
+    """What the Run cost."""
+    return str(in_cny(run["usage"]["cost"]).normalize().quantize(Decimal("0.0001")).normalize())
+
+
+def why(run: dict[str, Any], task: dict[str, Any]) -> str:
+    """The reason in a few words."""
+    result = run["result"] or {}
+    errors = [attempt["error"]["code"] for attempt in task["attempts"] if attempt["error"]]
+    if run["error"]:
+        return str(run["error"]["code"])
+    if result.get("degraded"):
+        return f"degraded to {result['actual_profile']}: full supplies were out"
+    return f"after {', '.join(errors)}" if errors else "first choice of the policy"
+
+
+async def show_explanation(story: Story) -> None:
+    """The last selection of the degraded Task, in the four steps."""
+    if not story.explained:
+        return
+    answer = await story.api.get(f"/v1/tasks/{story.explained}/selections")
+    output.console.print("\n[bold]Why the 933 request went where it went[/]")
+    for selection in answer["selections"][-1:]:
+        story.facts.equal("the explanation has four steps", len(selection["steps"]), 4)
+        show_selection(selection)
+
+
+def show_books(lines: Sequence[Line]) -> None:
+    """Both books side by side."""
+    rows = [(i.account, i.ours, i.theirs, f"{i.our_cost:f}", f"{i.their_charge:f}") for i in lines]
+    total = (
+        "all",
+        sum(i.ours for i in lines),
+        sum(i.theirs for i in lines),
+        f"{sum((i.our_cost for i in lines), Decimal(0)):f}",
+        f"{sum((i.their_charge for i in lines), Decimal(0)):f}",
+    )
+    columns = ("account", "our submissions", "their ledger", "our cost CNY", "their charge CNY")
+    output.console.print(output.table("Books", columns, [*rows, total]))
+
+
+def show_facts(facts: Facts) -> None:
+    """Every claim with what was seen."""
+    rows = [("[green]yes[/]" if fact.held else "[bold red]NO[/]", fact.claim, fact.seen) for fact in facts.facts]
+    output.console.print(output.table("Checked", ("", "fact", "seen"), rows))
+
+
+def write_report(facts: Facts, pairs: Sequence[Pair], folder: Path) -> None:
+    """The same as JSON beside the files."""
+    claimed = [{"claim": fact.claim, "held": fact.held, "seen": fact.seen} for fact in facts.facts]
+    document = {"facts": claimed, "runs": [run for run, _ in pairs], "tasks": [task for _, task in pairs]}
+    (folder / "report.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

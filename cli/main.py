@@ -1,0 +1,47 @@
+"""`pointsman`: the command line."""
+
+from pathlib import Path
+
+import click
+
+from cli.commands.alerts import alerts
+from cli.commands.attempt import attempt
+from cli.commands.capacity import capacity
+from cli.commands.catalog import catalog
+from cli.commands.demo import demo
+from cli.commands.doctor import doctor
+from cli.commands.explain import explain
+from cli.commands.health import health
+from cli.commands.keys import keys
+from cli.commands.models import models
+from cli.commands.run import run
+from cli.commands.up import up
+from cli.context import Session
+
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group(context_settings=SETTINGS)
+@click.option("--url", envvar="POINTSMAN_URL", default="http://127.0.0.1:8080", show_default=True, help="The server.")
+@click.option("--key", envvar=["POINTSMAN_KEY", "POINTSMAN_ADMIN_KEY"], default="", help="The API key.")
+@click.option(
+    "--data",
+    envvar="POINTSMAN_DATA",
+    type=click.Path(path_type=Path),
+    default=Path(".pointsman"),
+    show_default=True,
+    help="The server's data directory, where its admin key lies.",
+)
+@click.version_option(package_name="pointsman")
+@click.pass_context
+def main(context: click.Context, url: str, key: str, data: Path) -> None:
+    """Sets the switches for generation requests: one result, paid for once, with the reason on record."""
+    context.obj = Session(url, key, data)
+
+
+for command in (up, demo, run, catalog, models, explain, health, capacity, alerts, attempt, keys, doctor):
+    main.add_command(command)
+
+
+if __name__ == "__main__":
+    main()
