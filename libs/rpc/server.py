@@ -36,6 +36,7 @@ from libs.telemetry.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 HEALTH = health.SERVICE_NAME
+FLUSH_S = 0.5
 _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
@@ -57,8 +58,9 @@ class RpcServer:
     """The servicers of one process (or of one group in it) and the doors on which they are served.
 
     `listen` are addresses; TCP with port 0 takes a free port, see `bound`. `admin` is another address, for channelz,
-    health and reflection; see `bound_admin`. `assumed_deadline_s` is the deadline of strangers that set none (see DeadlineInterceptor).
-    `call_limit` bounds the handlers at work; what comes above it is answered `overloaded`.
+    health and reflection; see `bound_admin`. `assumed_deadline_s` is the deadline of strangers that set none (see
+    DeadlineInterceptor). `call_limit` bounds the handlers at work; what comes above it is answered `overloaded`.
+    `admit` may wait and refuse a call with a Fault (the check of a key) once its identity is known.
     """
 
     def __init__(
@@ -164,8 +166,8 @@ class RpcServer:
         stopping = [asyncio.create_task(server.stop(grace_s + stream_grace_s + 1.0)) for server in self._servers]
         await asyncio.sleep(0)
         clean = await self._wait_for_handlers(grace_s, stream_grace_s)
-        for server in self._servers:
-            await server.stop(None)
+        # A handler leaves our register before gRPC has sent its answer, hence the time to flush.
+        await asyncio.gather(*(server.stop(FLUSH_S) for server in self._servers))
         await asyncio.gather(*stopping)
         self._servers.clear()
         return clean
