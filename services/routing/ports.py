@@ -321,7 +321,7 @@ class TaskStore(Protocol):
 class AlertStore(Protocol):
     """Alerts, deduplicated by key while not acknowledged."""
 
-    async def raise_alerts(self, alerts: Sequence[Alert]) -> None:
+    async def raise_alerts(self, raised: Sequence[Alert]) -> None:
         """Keep new ones; count those whose key is open."""
         ...
 

@@ -8,9 +8,8 @@ from typing import Protocol
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
-from services.routing.domain.catalog import Catalog, Model, Policy
-from services.routing.domain.decision import AlertDraft, Decision, Inputs
-from services.routing.domain.request import Request
+from services.routing.domain.catalog import Catalog, Policy
+from services.routing.domain.decision import AlertDraft
 from services.routing.domain.task import Failure, Task
 from services.routing.ports import (
     Alert,
@@ -51,9 +50,6 @@ class Desk:
     capacity: Capacity
     quotes: Quotes
     provider: Provider
-    select: Callable[[Inputs], Decision]
-    validate: Callable[[Catalog, Request], Model]
-    """Permission, model and parameters at the door (SEL-1, SEL-2): the model, or a Fault that names what is wrong."""
     world: World
     settings: Settings
     worker: str

@@ -14,6 +14,7 @@ from services.routing.domain import transitions
 from services.routing.domain.attempts import fault, window_end
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
+from services.routing.domain.selection import select
 from services.routing.domain.task import Attempt, AttemptState, Task
 from services.routing.ports import Alert, Refused, Reserved, Write
 
@@ -55,7 +56,7 @@ async def _place(desk: Desk, task: Task) -> _Placed:
         if gathered.inputs is None:
             return _Placed(gathered, Decision(Verdict.WAIT, (), waiting_reason=gathered.missing))
         inputs = gathered.inputs
-        decision = desk.select(inputs)
+        decision = select(inputs)
         if decision.verdict is not Verdict.CHOSEN:
             return _Placed(gathered, decision)
         attempt_id = desk.world.ids.ulid()

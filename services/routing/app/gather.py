@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from services.routing.app.desk import Desk
+from services.routing.domain.admission import may_use
 from services.routing.domain.attempts import held_until
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.catalog import Catalog, Model
@@ -64,9 +65,3 @@ def _to_price(catalog: Catalog, model: Model, task: Task) -> tuple[str, str, lis
     sent = inputs_to_quote(model, catalog.rules, task.request.input)
     priced = [Priced(catalog.supplies[key], given) for key, given in sent.items() if key in catalog.supplies]
     return str(model.kind), billing_mode(model.kind, task.request.billing_mode), priced
-
-
-def may_use(catalog: Catalog, tenant: str, model: Model) -> bool:
-    """SEL-1: naming a tenant in the catalogue restricts it; one that is not named may use every published model."""
-    known = catalog.tenants.get(tenant)
-    return known is None or "*" in known.models or model.id in known.models

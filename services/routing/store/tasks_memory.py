@@ -176,9 +176,9 @@ class MemoryTasks:
                                  for a in row.task.attempts)  # fmt: skip
                 row.task = replace(row.task, attempts=attempts)
 
-    async def raise_alerts(self, alerts: Sequence[Alert]) -> None:
+    async def raise_alerts(self, raised: Sequence[Alert]) -> None:
         """See the port."""
-        self._raise(alerts)
+        self._raise(raised)
 
     async def alerts(self, kind: str, subject: str, page_size: int, page_token: str) -> tuple[tuple[Alert, ...], str]:
         """See the port."""
@@ -201,8 +201,8 @@ class MemoryTasks:
         row.claimed_until = until
         return row.task
 
-    def _raise(self, alerts: Sequence[Alert]) -> None:
-        for alert in alerts:
+    def _raise(self, raised: Sequence[Alert]) -> None:
+        for alert in raised:
             known = next((a for a in self._alerts.values() if a.key == alert.key and a.acknowledged_at is None), None)
             if known is None:
                 self._alerts[alert.id] = alert

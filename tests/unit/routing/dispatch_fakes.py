@@ -29,7 +29,6 @@ from services.routing.domain.catalog import (
 )
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.request import Request
-from services.routing.domain.selection import select
 from services.routing.domain.task import Artifact, Attempt, Failure, Task
 from services.routing.ports import (
     Delivered,
@@ -315,14 +314,6 @@ class FakeProvider:
         return frozenset({"ark"})
 
 
-def validate(catalog: Catalog, request: Request) -> Model:
-    """The door of these tests: the model must be published."""
-    model = catalog.models.get(request.model)
-    if model is None or not model.published:
-        raise Fault.of("model_not_published", f"model {request.model!r} is not published")
-    return model
-
-
 @dataclass
 class Stage:
     """One process of routing over fakes, driven by hand."""
@@ -399,8 +390,6 @@ def stage(
         capacity=wiring.capacity,
         quotes=wiring.quotes,
         provider=wiring.provider,
-        select=select,
-        validate=validate,
         world=made,
         settings=Settings(database_url="memory:", **settings),
         worker=worker,

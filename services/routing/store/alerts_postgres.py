@@ -1,0 +1,53 @@
+"""Alerts in PostgreSQL: one open row for each dedupe key."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from libs.store.database import Database
+from services.routing.ports import Alert
+from services.routing.store.paging import key_of, token_of
+from services.routing.store.tasks_rows import alert_of, alert_row
+from services.routing.store.tasks_tables import alerts
+
+
+class PostgresAlerts:
+    """`AlertStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def raise_alerts(self, raised: Sequence[Alert]) -> None:
+        """See the port."""
+        if raised:
+            async with self._database.unit() as tx:
+                await write_alerts(tx, raised)
+
+    async def alerts(self, kind: str, subject: str, page_size: int, page_token: str) -> tuple[tuple[Alert, ...], str]:
+        """See the port."""
+        wanted = select(alerts).order_by(alerts.c.created_at.desc(), alerts.c.id.desc()).limit(page_size + 1)
+        after = key_of(page_token)
+        if after is not None:
+            wanted = wanted.where(func.row(alerts.c.created_at, alerts.c.id) < func.row(*after))
+        if kind:
+            wanted = wanted.where(alerts.c.kind == kind)
+        if subject:
+            wanted = wanted.where(alerts.c.subject == subject)
+        async with self._database.read() as tx:
+            found = [alert_of(row) for row in (await tx.execute(wanted)).mappings()]
+        page = found[:page_size]
+        return tuple(page), token_of(page[-1].created_at, page[-1].id) if len(found) > len(page) else ""
+
+
+async def write_alerts(tx: AsyncConnection, raised: Sequence[Alert]) -> None:
+    """New ones, and a count for each whose key is open; in the order of their keys, so that no two writers deadlock."""
+    for alert in sorted(raised, key=lambda item: item.key):
+        row = insert(alerts).values(alert_row(alert))
+        again = row.on_conflict_do_update(
+            index_elements=[alerts.c.key],
+            index_where=text("acknowledged_at IS NULL"),
+            set_={"count": alerts.c.count + 1, "message": row.excluded.message, "cause": row.excluded.cause},
+        )
+        await tx.execute(again)

@@ -1,0 +1,137 @@
+"""The tables of Tasks as they are now. Money is a currency and an exact amount; JSON holds values, never decisions.
+
+`tasks` is the durable queue too: two partial indexes hold only what is not terminal, so that what has ended costs a
+claim nothing. Step by step of its life a Task is one row that is updated, its Attempts and rounds are rows that stay.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Numeric,
+    SmallInteger,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData()
+
+LIVE = "state IN ('reserved', 'submitting', 'accepted', 'running', 'submission_uncertain')"
+FOLLOWED = "state IN ('dispatching', 'running')"
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("urgency", SmallInteger, nullable=False),  # place of the class in domain.fairness.WEIGHTS
+    Column("request", JSONB, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("node_id", Text, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("spent", Numeric, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("worker", Text, nullable=False),
+    Column("claimed_until", DateTime(timezone=True)),
+    Column("next_action_at", DateTime(timezone=True)),
+    Column("waiting_reason", Text, nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("round_key", Text, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
+    Column("cancel_reason", Text, nullable=False),
+    Column("result", JSONB),
+    Column("failure", JSONB),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("finished_at", DateTime(timezone=True)),
+    Index("tasks_by_age", "created_at", "id"),
+    Index("tasks_of_tenant", "tenant", "created_at", "id"),
+    Index("tasks_to_dispatch", "urgency", "next_action_at", "id", postgresql_where=text("state = 'queued'")),
+    Index("tasks_to_follow", "next_action_at", "id", postgresql_where=text(FOLLOWED)),
+    Index("tasks_waiting", "created_at", "id", postgresql_where=text("state = 'queued'")),
+)
+"""Tasks, and the queue of those that have not ended."""
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("task_id", Text, ForeignKey("tasks.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("supply", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("client_token", Text, nullable=False),
+    Column("provider_task_id", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("quote", Numeric, nullable=False),
+    Column("cost", Numeric),
+    Column("lease_id", Text, nullable=False),
+    Column("channel_epoch", BigInteger, nullable=False),
+    Column("supply_epoch", BigInteger, nullable=False),
+    Column("catalog_revision", BigInteger, nullable=False),
+    Column("input", JSONB, nullable=False),
+    Column("degradation", JSONB),
+    Column("failure", JSONB),
+    Column("counted", Boolean, nullable=False),
+    Column("report_pending", Boolean, nullable=False),
+    Column("poll_failures", Integer, nullable=False),
+    Column("polls_failing_since", DateTime(timezone=True)),
+    Column("reconcile_count", Integer, nullable=False),
+    Column("uncertain_deadline", DateTime(timezone=True)),
+    Column("cancel_tried", Integer, nullable=False),
+    Column("cancel_refused", Boolean, nullable=False),
+    Column("resolution", Text, nullable=False),
+    Column("reserved_at", DateTime(timezone=True)),
+    Column("submitted_at", DateTime(timezone=True)),
+    Column("accepted_at", DateTime(timezone=True)),
+    Column("finished_at", DateTime(timezone=True)),
+    Index("attempts_of_task", "task_id", "number", unique=True),
+    Index("attempts_live", "task_id", unique=True, postgresql_where=text(LIVE)),
+    Index("attempts_in_doubt", "task_id", postgresql_where=text("state IN ('submission_uncertain', 'unresolved')")),
+    Index("attempts_to_report", "finished_at", "id", postgresql_where=text("report_pending")),
+)
+"""Attempts: never removed; the unique index `attempts_live` is the law that a Task has one live Attempt at most."""
+
+selections = Table(
+    "selections",
+    metadata,
+    Column("task_id", Text, ForeignKey("tasks.id"), primary_key=True),
+    Column("round", Integer, primary_key=True),
+    Column("decided_at", DateTime(timezone=True), nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("record", Text, nullable=False),  # text, not jsonb: a replay compares bytes
+)
+"""Selection rounds: appended, never changed."""
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("key", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("link", Text, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("acknowledged_at", DateTime(timezone=True)),
+    Index("alerts_open", "key", unique=True, postgresql_where=text("acknowledged_at IS NULL")),
+    Index("alerts_by_age", "created_at", "id"),
+)
+"""Alerts: one open row for each dedupe key."""

@@ -1,0 +1,51 @@
+"""The contract of `AlertStore`: one suite, every implementation."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.contract.routing.tasks_stores import KINDS, alert, opened, queued, write
+
+
+@pytest.fixture(params=KINDS)
+def address(request: pytest.FixtureRequest) -> str:
+    """Where each implementation keeps its rows; a database of its own is only made for the one that needs it."""
+    return request.getfixturevalue("pg_url") if request.param == "postgres" else ""
+
+
+@pytest.fixture
+async def store(address: str) -> AsyncIterator[Any]:
+    """Each implementation in turn, empty."""
+    async with opened(address) as made:
+        yield made
+
+
+async def test_an_open_alert_counts_instead_of_repeating(store: Any):
+    """TIER-7: one alert for each dedupe key while it is open; raised again it counts and tells the newest words."""
+    await store.raise_alerts([alert("1", "breaker_opened:a:1")])
+    await store.raise_alerts([alert("2", "breaker_opened:a:1", message="Still open."), alert("3", "other")])
+    page, _ = await store.alerts("", "", 10, "")
+    assert {(item.id, item.count, item.message) for item in page} == {
+        ("1", 2, "Still open."),
+        ("3", 1, "The circuit is open."),
+    }
+
+
+async def test_alerts_are_found_newest_first(store: Any):
+    """TIER-7: by kind and subject, in pages."""
+    await store.raise_alerts([alert(str(n), f"k{n}", created=n, subject="ab"[n % 2]) for n in range(5)])
+    page, token = await store.alerts("breaker_opened", "", 3, "")
+    rest, end = await store.alerts("breaker_opened", "", 3, token)
+    assert [item.id for item in (*page, *rest)] == ["4", "3", "2", "1", "0"]
+    assert end == ""
+    assert [item.id for item in (await store.alerts("", "b", 10, ""))[0]] == ["3", "1"]
+    assert (await store.alerts("cost_anomaly", "", 10, ""))[0] == ()
+
+
+async def test_an_alert_about_a_task_is_written_with_it(store: Any):
+    """TIER-7: in the same transaction, so that neither is there without the other."""
+    await store.add(queued("t1"))
+    task = await store.claim_one("t1", "w", queued("t1").created_at, queued("t1").created_at)
+    await store.save(write(task, task, alerts=(alert("1", "k"),)))
+    assert [item.id for item in (await store.alerts("", "", 10, ""))[0]] == ["1"]
