@@ -13,6 +13,7 @@ Then the phase decides what the finding means (ERR-1, ERR-1a):
 - a question about a job that was not answered is `poll_failed`: it says nothing about the job.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,17 +42,22 @@ _BY_STATUS = {
 }  # fmt: skip
 # Answers of somebody between us and the provider: without an application's own words they prove nothing.
 _GATEWAY = frozenset({502, 504, *range(520, 530)} - {529})
+_ENDED = re.compile(r"fail|err|abort|reject|succe|complet|done|finish|time")
 _NOT_ARRIVED = {"pool_timeout": "rate_limited"}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A code of ours and the clue that proved it. `theirs` is the provider's code, `said` its words."""
+    """A code of ours and the clue that proved it. `theirs` is the provider's code, `said` its words.
+
+    `proven` is False for what only weak words or the status suggest.
+    """
 
     ours: str
     evidence: str
     theirs: str = ""
     said: str = ""
+    proven: bool = False
 
 
 def judge(reply: Reply, phase: Phase, table: FaultTable, now: datetime, *, synchronous: bool = False) -> Fault:
@@ -85,20 +91,20 @@ def find(reply: Reply, reading: Reading, table: FaultTable) -> Finding:
     for clue in reading.codes:
         ours = table.lookup(clue.text, said, reply.status)
         if ours:
-            return Finding(ours, clue.path, clue.text, said)
+            return Finding(ours, clue.path, clue.text, said, proven=True)
     headers = [Clue(f"header.{name}", reply.headers[name]) for name in table.headers if reply.headers.get(name)]
     for clue in headers:
         ours = table.lookup(clue.text, said, reply.status)
         if ours:
-            return Finding(ours, clue.path, clue.text, said)
+            return Finding(ours, clue.path, clue.text, said, proven=True)
     for clue in (*reading.codes, *headers):
         ours = wording.strong(wording.in_words(clue.text))
         if ours:
-            return Finding(ours, clue.path, clue.text, said)
+            return Finding(ours, clue.path, clue.text, said, proven=True)
     for clue in reading.messages:
         ours = wording.strong(clue.text.lower().replace("_", " "))
         if ours:
-            return Finding(ours, clue.path, theirs, clue.text)
+            return Finding(ours, clue.path, theirs, clue.text, proven=True)
     return _weakly(reply, reading, theirs, said)
 
 
@@ -140,10 +146,9 @@ def _of_submission(finding: Finding, reply: Reply, reading: Reading, synchronous
         return _of_transport(reply.transport_error)
     if 300 <= reply.status < 400:
         return Finding("connect_failed", f"status {reply.status}: the base URL answers with a redirect")
-    by_status = not finding.ours or finding.evidence.startswith("status")
-    if reply.status in _GATEWAY and (by_status or not reading.structured):
+    if reply.status in _GATEWAY and not (finding.proven and reading.structured):
         return Finding(SUBMISSION_UNKNOWN, f"status {reply.status} of a gateway", finding.theirs, finding.said)
-    if reply.status == 404 and not reading.structured and by_status:
+    if reply.status == 404 and not reading.structured and not finding.proven:
         return Finding("connect_failed", "status 404 without a reason: the base URL leads elsewhere", said=finding.said)
     if reply.status == 500 and not reading.structured:
         return Finding(SUBMISSION_UNKNOWN, "status 500 without a reason", said=finding.said)
@@ -169,12 +174,27 @@ def _of_question(finding: Finding, reply: Reply, reading: Reading, table: FaultT
     if reply.status < 300 and reading.shape in (Shape.EMPTY, Shape.CUT, Shape.HTML, Shape.BINARY, Shape.TEXT):
         return Finding("malformed_reply", f"body ({reading.shape.value})", said=finding.said), True
     if reply.status < 300:
-        return (finding if finding.ours else Finding("provider_error", f"state {reading.state!r}")), True
+        return _of_record(finding, reading)
     if table.errors_of_polls_judge and reading.structured:
-        about_user = finding.ours and CODES[finding.ours].category in (Category.CONTENT, Category.REQUEST)
-        if finding.ours and (reading.detail_list or about_user) and not finding.evidence.startswith("status"):
+        by_status = not finding.ours or finding.evidence.startswith("status")
+        about_user = not by_status and CODES[finding.ours].category in (Category.CONTENT, Category.REQUEST)
+        if about_user or (reading.detail_list and finding.ours):
             return finding, True
     return finding if finding.ours else Finding("provider_error", f"status {reply.status}"), False
+
+
+def _of_record(finding: Finding, reading: Reading) -> tuple[Finding, bool]:
+    """What a readable record of a job proves that is no success. A state that nobody knows is no failure."""
+    state = f"state {reading.state[:40]!r}"
+    if finding.ours:
+        return finding, True
+    if not reading.state:
+        return Finding("malformed_reply", "the record names no state"), True
+    if "cancel" in reading.state.lower():
+        return Finding("cancelled", state), True
+    if _ENDED.search(reading.state.lower()):
+        return Finding("provider_error", state), True
+    return Finding("malformed_reply", state), False
 
 
 def _of_transport(error: str) -> Finding:

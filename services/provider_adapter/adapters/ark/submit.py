@@ -28,9 +28,9 @@ def token(job: Job) -> str:
 def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that Ark has no words for."""
     if job.kind == "video":
-        return _post(TASKS, _video(job))
+        return _post(TASKS, _video(job), job)
     if job.kind == "image":
-        return _post(IMAGES, _image(job))
+        return _post(IMAGES, _image(job), job)
     raise Fault.of("source_not_configured", f"adapter 'ark' makes no {job.kind!r}")
 
 
@@ -46,9 +46,10 @@ def parse(response: HttpResponse, job: Job) -> Submitted:
     return Submitted(provider_task_id=task_id, unknown_fields=unknown)
 
 
-def _post(path: str, body: Mapping[str, Any]) -> HttpRequest:
+def _post(path: str, body: Mapping[str, Any], job: Job) -> HttpRequest:
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return HttpRequest("POST", path, headers={"content-type": "application/json"}, body=data, fresh=True)
+    headers = {"content-type": "application/json", "x-client-request-id": token(job)}  # for their logs, not a key
+    return HttpRequest("POST", path, headers=headers, body=data, fresh=True)
 
 
 def _video(job: Job) -> dict[str, Any]:

@@ -26,9 +26,9 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that makes the job. Raises Fault for an input that the dialect has no words for."""
     if job.kind == "image":
         body = _image(job)
-        return _post(EDITS if "images" in body else IMAGES, body)
+        return _post(EDITS if "images" in body else IMAGES, body, job)
     if job.kind == "speech":
-        return _post(SPEECH, _speech(job))
+        return _post(SPEECH, _speech(job), job)
     raise Fault.of("source_not_configured", f"adapter 'openai' makes no {job.kind!r}")
 
 
@@ -37,9 +37,10 @@ def parse(response: HttpResponse, job: Job) -> Submitted:
     return _sound(response, job) if job.kind == "speech" else _pictures(response)
 
 
-def _post(path: str, body: Mapping[str, Any]) -> HttpRequest:
+def _post(path: str, body: Mapping[str, Any], job: Job) -> HttpRequest:
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return HttpRequest("POST", path, headers={"content-type": "application/json"}, body=data, fresh=True)
+    headers = {"content-type": "application/json", "x-client-request-id": job.client_token}  # for their logs, not a key
+    return HttpRequest("POST", path, headers=headers, body=data, fresh=True)
 
 
 def _image(job: Job) -> dict[str, Any]:

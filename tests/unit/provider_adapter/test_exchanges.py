@@ -1,0 +1,119 @@
+"""Every recorded exchange: the request that is built and the outcome that is read, without a socket."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from libs.faults.fault import Fault
+from services.provider_adapter.adapters.registry import ADAPTERS
+from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.outcomes import Cancelled, Listed, Made, Polled, Submitted
+
+FOLDER = Path(__file__).parents[2] / "cases" / "exchanges"
+RECORDS = sorted(FOLDER.glob("*/*.json"))
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_recorded_exchange(path: Path) -> None:
+    """ERR-1 ERR-1a: what is sent, and what the answer means, are those on record."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    adapter = ADAPTERS[path.parent.name]
+    part = getattr(adapter, record["operation"])
+    job = _job(record["job"])
+    more = [record[name] for name in ("provider_task_id", "page") if name in record]
+    try:
+        built = part.build(job, Endpoint("c", path.parent.name, "https://provider.example/v1", "env:KEY"), *more)
+        assert _request(built) == _wanted_request(record["request"])
+        outcome = _outcome(part.parse(_response(record["response"]), job))
+    except Fault as fault:
+        outcome = {"fault": _fault(fault)}
+    _assert_within(record["outcome"], outcome)
+
+
+def test_every_adapter_is_on_record() -> None:
+    """ERR-1: no adapter goes without recorded exchanges, and no operation of one."""
+    on_record = {(path.parent.name, json.loads(path.read_text())["operation"]) for path in RECORDS}
+    offered = {
+        (name, part)
+        for name, adapter in ADAPTERS.items()
+        for part in ("submit", "poll", "cancel", "reconcile")
+        if getattr(adapter, part) is not None
+    }
+    assert on_record == offered
+
+
+def _job(given: Mapping[str, Any]) -> Job:
+    return Job("attempt", given["token"], given["kind"], given["model"], given["input"])
+
+
+def _request(request: HttpRequest) -> dict[str, Any]:
+    return {
+        "method": request.method,
+        "path": request.path,
+        "query": [list(pair) for pair in request.query],
+        "headers": dict(request.headers),
+        "fresh": request.fresh,
+        "json": None if request.body is None else json.loads(request.body),
+    }
+
+
+def _wanted_request(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {"query": [], "json": None} | dict(given)
+
+
+def _response(given: Mapping[str, Any]) -> HttpResponse:
+    if "json" in given:
+        body = json.dumps(given["json"]).encode()
+    elif "base64" in given:
+        body = base64.b64decode(given["base64"])
+    else:
+        body = given["text"].encode()
+    return HttpResponse(given["status"], given.get("headers", {}), body)
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    return fault.to_json() | {key: fault.metadata.get(key) for key in ("evidence", "reason")}
+
+
+def _made(made: Made) -> dict[str, Any]:
+    media = [
+        {"family": item.family, **({"url": item.url} if item.url else {"sha256": hashlib.sha256(item.data).hexdigest()})}
+        for item in made.media
+    ]
+    return {"media": media, "output": dict(made.output), "usage": dict(made.usage)}
+
+
+def _outcome(outcome: Any) -> dict[str, Any]:
+    match outcome:
+        case Submitted():
+            told: dict[str, Any] = {"provider_task_id": outcome.provider_task_id}
+        case Polled():
+            told = {"state": outcome.state.value}
+            if outcome.failure is not None:
+                told["failure"] = _fault(outcome.failure)
+        case Cancelled():
+            return {"cancelled": outcome.cancelled}
+        case Listed():
+            names = ("found", "seen", "total", "oldest_s", "descending")
+            told = {name: getattr(outcome, name) for name in names} | {"unmarked_s": list(outcome.unmarked_s)}
+    if getattr(outcome, "made", None) is not None:
+        told["made"] = _made(outcome.made)
+    return told | {"unknown_fields": list(outcome.unknown_fields)}
+
+
+def _assert_within(wanted: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """Every value on record is told; unknown fields are those on record, none when the record has none."""
+    if "fault" not in wanted and "cancelled" not in wanted:
+        wanted = {"unknown_fields": []} | dict(wanted)
+    for name, value in wanted.items():
+        if name in ("fault", "failure"):
+            assert name in told, told
+            _assert_within(dict(value) | {"cancelled": None}, dict(told[name]) | {"cancelled": None})
+        else:
+            assert told.get(name) == value, f"{name} of {told}"
