@@ -21,6 +21,13 @@ class Runs(Protocol):
         """
         ...
 
+    async def find_by_key(self, tenant: str, key: str, fingerprint: str) -> Run | None:
+        """The Run that this tenant's key made, or None.
+
+        Fault idempotency_conflict if the key came with another fingerprint; an empty one fits any.
+        """
+        ...
+
     async def save(self, run: Run, drafts: Sequence[Draft], now: datetime) -> Run | None:
         """Replace the Run whose revision is `run.revision` and append its events, numbered without a gap.
 

@@ -50,6 +50,11 @@ class RunsServicer(RunsServiceServicer):
         self._created()
         return pb.CreateRunResponse(run=wire.run_to_proto(run), replayed=replayed)
 
+    async def FindRunByKey(self, request: pb.FindRunByKeyRequest, context: Any) -> pb.FindRunByKeyResponse:
+        """The Run that an idempotency key made, if it made one."""
+        run = await self._runs.find_by_key(request.tenant, request.idempotency_key, request.fingerprint)
+        return pb.FindRunByKeyResponse(run=wire.run_to_proto(run) if run is not None else None)
+
     async def GetRun(self, request: pb.GetRunRequest, context: Any) -> pb.GetRunResponse:
         """One Run."""
         return pb.GetRunResponse(run=wire.run_to_proto(await find_run(self._runs, request.tenant, request.run_id)))

@@ -23,7 +23,13 @@ async def create_run(
     key: str = "",
     fingerprint: str = "",
 ) -> tuple[Run, bool]:
-    """(the Run, whether the key named an earlier one). Raises what routing says of an order it would never serve."""
+    """(the Run, whether the key named an earlier one). Raises what routing says of an order it would never serve.
+
+    A key that came before is answered first (IDEM-1): its conflict wins over whatever else is wrong with the order.
+    """
+    earlier = await runs.find_by_key(tenant, key, fingerprint) if key else None
+    if earlier is not None:
+        return earlier, True
     await routing.validate(tenant, order)
     now = world.clock.now()
     run = Run(

@@ -25,12 +25,18 @@ class MemoryRuns:
     ) -> tuple[Run, bool]:
         """See the port."""
         if key:
-            known = self._keys.setdefault((run.tenant, key), (run.id, fingerprint))
-            if known[1] != fingerprint:
-                raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
-            if known[0] != run.id:
-                return self._read(known[0]), True
+            earlier = await self.find_by_key(run.tenant, key, fingerprint)
+            if earlier is not None:
+                return earlier, True
+            self._keys[(run.tenant, key)] = (run.id, fingerprint)
         return self._write(run, drafts, now), False
+
+    async def find_by_key(self, tenant: str, key: str, fingerprint: str) -> Run | None:
+        """See the port."""
+        run_id, known = self._keys.get((tenant, key), ("", fingerprint))
+        if fingerprint not in (known, ""):
+            raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
+        return self._read(run_id) if run_id else None
 
     async def save(self, run: Run, drafts: Sequence[Draft], now: datetime) -> Run | None:
         """See the port."""

@@ -34,19 +34,19 @@ class PostgresRuns:
                 named = {"tenant": run.tenant, "key": key, "run_id": run.id, "fingerprint": fingerprint}
                 written = await tx.execute(insert_once(run_keys).values(**named).on_conflict_do_nothing())
                 if not written.rowcount:
-                    return await self._earlier(tx, run.tenant, key, fingerprint), True
+                    earlier = await _earlier(tx, run.tenant, key, fingerprint)
+                    assert earlier is not None, "keys live as long as their runs"
+                    return earlier, True
             events = number(run, drafts, self._ids.ulid, now)
             kept = replace(run, last_sequence=len(events))
             await tx.execute(insert(runs).values(id=run.id, tenant=run.tenant, **_columns(kept)))
             await _append(tx, events)
             return kept, False
 
-    async def _earlier(self, tx: AsyncConnection, tenant: str, key: str, fingerprint: str) -> Run:
-        joined = select(run_keys.c.fingerprint, runs.c.document).join(runs, runs.c.id == run_keys.c.run_id)
-        row = (await tx.execute(joined.where(run_keys.c.tenant == tenant, run_keys.c.key == key))).one()
-        if row.fingerprint != fingerprint:
-            raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
-        return run_from_document(row.document)
+    async def find_by_key(self, tenant: str, key: str, fingerprint: str) -> Run | None:
+        """See the port."""
+        async with self._database.read() as tx:
+            return await _earlier(tx, tenant, key, fingerprint)
 
     async def save(self, run: Run, drafts: Sequence[Draft], now: datetime) -> Run | None:
         """See the port."""
@@ -111,6 +111,16 @@ def _columns(run: Run) -> dict[str, Any]:
         "last_sequence": run.last_sequence,
         "document": run_to_document(run),
     }
+
+
+async def _earlier(tx: AsyncConnection, tenant: str, key: str, fingerprint: str) -> Run | None:
+    joined = select(run_keys.c.fingerprint, runs.c.document).join(runs, runs.c.id == run_keys.c.run_id)
+    row = (await tx.execute(joined.where(run_keys.c.tenant == tenant, run_keys.c.key == key))).one_or_none()
+    if row is None:
+        return None
+    if fingerprint not in (row.fingerprint, ""):
+        raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
+    return run_from_document(row.document)
 
 
 async def _append(tx: AsyncConnection, events: Sequence[Event]) -> None:

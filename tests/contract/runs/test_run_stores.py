@@ -112,6 +112,18 @@ async def test_one_key_is_one_run(runs: Runs) -> None:
     assert (foreign.id, replayed) == ("foreign", False)
 
 
+async def test_a_key_finds_its_run(runs: Runs) -> None:
+    """IDEM-1: a key is looked up without writing; another body is a conflict, another tenant's key is another key."""
+    assert await runs.find_by_key("a", "k", "f") is None
+    kept, _ = await add(runs, new_run("r1"), key="k", fingerprint="f")
+    assert await runs.find_by_key("a", "k", "f") == kept
+    assert await runs.find_by_key("a", "k", "") == kept
+    assert await runs.find_by_key("b", "k", "f") is None
+    with pytest.raises(Fault) as caught:
+        await runs.find_by_key("a", "k", "g")
+    assert caught.value.code == "idempotency_conflict"
+
+
 async def test_pages_are_the_tenants_own(runs: Runs) -> None:
     """AUTH-1: a page holds the tenant's Runs alone, newest first, by state and label."""
     for number in range(4):

@@ -57,6 +57,23 @@ async def test_what_can_never_be_served_is_refused_at_once() -> None:
     assert await house.runs.page("a", [], None, "", 10) == []
 
 
+async def test_a_known_key_is_answered_before_the_order_is_looked_at() -> None:
+    """IDEM-1: the same key and body replay though the model has gone; another body is a conflict, whatever is in it."""
+    house = House()
+    arguments = {"tenant": "a", "labels": {}, "key": "k"}
+    order = Order("clip", {"prompt": "x"})
+    first, replayed = await create_run(
+        house.runs, house.routing, house.world, order=order, fingerprint="f", **arguments
+    )
+    assert not replayed
+    bad = Order("unknown", {})
+    again, replayed = await create_run(house.runs, house.routing, house.world, order=bad, fingerprint="f", **arguments)
+    assert (again.id, replayed) == (first.id, True)
+    with pytest.raises(Fault) as caught:
+        await create_run(house.runs, house.routing, house.world, order=bad, fingerprint="g", **arguments)
+    assert caught.value.code == "idempotency_conflict"
+
+
 async def test_a_new_run_is_pending_and_then_handed_over_once() -> None:
     """EDG-4: creation answers `pending`; the tick hands the Task over, and a second tick does nothing."""
     house = House()

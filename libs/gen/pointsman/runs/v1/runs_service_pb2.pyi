@@ -127,6 +127,62 @@ class CreateRunResponse(_message.Message):
 Global___CreateRunResponse: _TypeAlias = CreateRunResponse  # noqa: Y015
 
 @_typing.final
+class FindRunByKeyRequest(_message.Message):
+    """Asks for the Run of a key."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    FINGERPRINT_FIELD_NUMBER: _builtins.int
+    tenant: _builtins.str
+    """Required. Whose key."""
+    idempotency_key: _builtins.str
+    """Required. The caller's idempotency key."""
+    fingerprint: _builtins.str
+    """Hash of the canonical body that came with the key; another one than the first is ALREADY_EXISTS with reason
+    `idempotency_conflict`. Empty = any.
+    """
+    def __init__(
+        self,
+        *,
+        tenant: _builtins.str = ...,
+        idempotency_key: _builtins.str = ...,
+        fingerprint: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fingerprint", b"fingerprint", "idempotency_key", b"idempotency_key", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindRunByKeyRequest: _TypeAlias = FindRunByKeyRequest  # noqa: Y015
+
+@_typing.final
+class FindRunByKeyResponse(_message.Message):
+    """The Run of that key."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The Run; absent for a key that made none."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FindRunByKeyResponse: _TypeAlias = FindRunByKeyResponse  # noqa: Y015
+
+@_typing.final
 class GetRunRequest(_message.Message):
     """Asks for a Run."""
 

@@ -40,6 +40,11 @@ class RunsServiceStub:
                 request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CreateRunRequest.SerializeToString,
                 response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CreateRunResponse.FromString,
                 _registered_method=True)
+        self.FindRunByKey = channel.unary_unary(
+                '/pointsman.runs.v1.RunsService/FindRunByKey',
+                request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.FindRunByKeyRequest.SerializeToString,
+                response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.FindRunByKeyResponse.FromString,
+                _registered_method=True)
         self.GetRun = channel.unary_unary(
                 '/pointsman.runs.v1.RunsService/GetRun',
                 request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.GetRunRequest.SerializeToString,
@@ -73,6 +78,13 @@ class RunsServiceServicer:
 
     def CreateRun(self, request, context):
         """Creates a Run; answers before any work is done.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FindRunByKey(self, request, context):
+        """The Run that an idempotency key made, if it made one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -120,6 +132,11 @@ def add_RunsServiceServicer_to_server(servicer, server):
                     servicer.CreateRun,
                     request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CreateRunRequest.FromString,
                     response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CreateRunResponse.SerializeToString,
+            ),
+            'FindRunByKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.FindRunByKey,
+                    request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.FindRunByKeyRequest.FromString,
+                    response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.FindRunByKeyResponse.SerializeToString,
             ),
             'GetRun': grpc.unary_unary_rpc_method_handler(
                     servicer.GetRun,
@@ -175,6 +192,33 @@ class RunsService:
             '/pointsman.runs.v1.RunsService/CreateRun',
             pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CreateRunRequest.SerializeToString,
             pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CreateRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FindRunByKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.runs.v1.RunsService/FindRunByKey',
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.FindRunByKeyRequest.SerializeToString,
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.FindRunByKeyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,6 +35,8 @@ class RunsServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RunsServiceAsyncStub: ...
     CreateRun: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.CreateRunRequest, _runs_service_pb2.CreateRunResponse]
     """Creates a Run; answers before any work is done."""
+    FindRunByKey: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.FindRunByKeyRequest, _runs_service_pb2.FindRunByKeyResponse]
+    """The Run that an idempotency key made, if it made one."""
     GetRun: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.GetRunRequest, _runs_service_pb2.GetRunResponse]
     """One Run."""
     ListRuns: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.ListRunsRequest, _runs_service_pb2.ListRunsResponse]
@@ -53,6 +55,8 @@ class RunsServiceAsyncStub(RunsServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateRun: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.CreateRunRequest, _runs_service_pb2.CreateRunResponse]  # type: ignore[assignment]
     """Creates a Run; answers before any work is done."""
+    FindRunByKey: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.FindRunByKeyRequest, _runs_service_pb2.FindRunByKeyResponse]  # type: ignore[assignment]
+    """The Run that an idempotency key made, if it made one."""
     GetRun: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.GetRunRequest, _runs_service_pb2.GetRunResponse]  # type: ignore[assignment]
     """One Run."""
     ListRuns: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.ListRunsRequest, _runs_service_pb2.ListRunsResponse]  # type: ignore[assignment]
@@ -74,6 +78,14 @@ class RunsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_runs_service_pb2.CreateRunResponse, _abc.Awaitable[_runs_service_pb2.CreateRunResponse]]:
         """Creates a Run; answers before any work is done."""
+
+    @_abc_1.abstractmethod
+    def FindRunByKey(
+        self,
+        request: _runs_service_pb2.FindRunByKeyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runs_service_pb2.FindRunByKeyResponse, _abc.Awaitable[_runs_service_pb2.FindRunByKeyResponse]]:
+        """The Run that an idempotency key made, if it made one."""
 
     @_abc_1.abstractmethod
     def GetRun(
