@@ -17,6 +17,7 @@ import msgspec
 
 from services.studio.domain.jobs import ACTIVE, Task
 
+PATIENCE_S = 2.0  # a studio that was just killed may need a moment to be gone
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS posts (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, account TEXT NOT NULL, path TEXT NOT NULL, model TEXT NOT NULL,
@@ -66,14 +67,22 @@ class Submission:
 
 
 class Archive:
-    """The file. Every method is one transaction; calls are short and made on the event loop."""
+    """The file. Every method is one transaction; calls are short and made on the event loop.
+
+    One process at a time has it: two studios on one file would both take up the unfinished tasks. Raises OSError when
+    another one does not let go within a moment.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
         self._db.row_factory = sqlite3.Row
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.executescript(_SCHEMA)
+        try:
+            for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL"):
+                self._db.execute(f"PRAGMA {pragma}")
+            self._db.executescript(_SCHEMA)
+        except sqlite3.OperationalError as error:
+            self._db.close()
+            raise OSError(f"{path} cannot be used, perhaps another studio has it: {error}") from error
 
     def close(self) -> None:
         """Lets go of the file."""

@@ -7,6 +7,7 @@ import base64
 import binascii
 import hashlib
 import io
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -64,6 +65,8 @@ def _fetch(url: str) -> bytes:
         with urllib.request.urlopen(url, timeout=FETCH_TIMEOUT_S) as answer:
             content: bytes = answer.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # the error is the answer, connection included
         raise Refusal(
             Reason.MATERIAL_UNREACHABLE, "The image could not be downloaded from the provided URL.", "image_url"
         ) from error

@@ -167,6 +167,13 @@ async def test_a_restart_keeps_the_ledger_and_ends_every_task(config, caller_of,
     assert after["totals"]["charged"] == {"CNY": "12.00"}
 
 
+async def test_two_studios_cannot_share_one_folder(config, tmp_path):
+    """A second studio on the same data would render and charge the same tasks again: it does not start."""
+    async with Studio(config, tmp_path / "studio"):
+        with pytest.raises(OSError, match="another studio"):
+            await Studio(config, tmp_path / "studio").start()
+
+
 @contextlib.asynccontextmanager
 async def process(data: Path, ready: Path):
     """The studio as `python -m services.studio`; killed at the end if it still runs."""
