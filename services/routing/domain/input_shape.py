@@ -51,11 +51,9 @@ def option_complaints(request: Request) -> list[Complaint]:
 
 def _missing(kind: Kind, given: Mapping[str, Any]) -> Iterator[Complaint]:
     if kind is Kind.VIDEO:
-        # A first frame or a reference may speak for itself; with nothing at all there is nothing to make.
-        if not any(given.get(name) for name in ("prompt", "first_frame", *MATERIAL_LISTS)):
-            yield "/input/prompt", "is required where there is no first frame and no reference"
-        if given.get("last_frame") and not given.get("first_frame"):
-            yield "/input/first_frame", "is required beside last_frame"
+        # A frame or a reference may speak for itself; with nothing at all there is nothing to make.
+        if not any(given.get(name) for name in ("prompt", "first_frame", "last_frame", *MATERIAL_LISTS)):
+            yield "/input/prompt", "is required where there is no frame and no reference"
         return
     for name in REQUIRED[kind]:
         if given.get(name) in (None, "", []):

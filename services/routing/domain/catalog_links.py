@@ -1,0 +1,127 @@
+"""Names that one declaration has for another: whether they are there and fit together (CAT-1, CAT-6).
+
+With `merge` a name may also mean an object that the file leaves as it is; `kept` holds those.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from services.routing.domain.catalog import Catalog, Channel, DegradationRule, Model, Price, Supply, Tenant, Tier
+from services.routing.domain.catalog_file import CatalogFile, Declared, ObjectKind, Value
+
+Complaint = tuple[str, str]
+
+
+def link_faults(file: CatalogFile, kept: Catalog | None, adapters: frozenset[str] | None) -> list[Complaint]:
+    """Every name that leads nowhere or to the wrong thing. `adapters` None = nobody could be asked."""
+    known = _Known(file, kept)
+    found: list[Complaint] = []
+    for declared in file.declared:
+        match declared.value:
+            case Channel() as channel:
+                found.extend(_channel(declared, channel, adapters))
+            case Supply() as supply:
+                found.extend(_supply(declared, supply, known))
+            case Price() as price:
+                found.extend(_price(declared, price, file, kept))
+            case Model() as model:
+                found.extend(_model(declared, model, known))
+            case Tenant() as tenant:
+                found.extend(_tenant(declared, tenant, known))
+            case _:
+                pass
+    found.extend(_rule_cycles(file))
+    return found
+
+
+class _Known:
+    """Objects by sort and id: the file's own first."""
+
+    def __init__(self, file: CatalogFile, kept: Catalog | None) -> None:
+        self.by_kind: dict[ObjectKind, dict[str, Value]] = {kind: {} for kind in ObjectKind}
+        if kept is not None:
+            self.by_kind[ObjectKind.CHANNEL].update(kept.channels)
+            self.by_kind[ObjectKind.SUPPLY].update(kept.supplies)
+            self.by_kind[ObjectKind.PRICE].update(kept.prices)
+            self.by_kind[ObjectKind.POLICY].update(kept.policies)
+            self.by_kind[ObjectKind.DEGRADATION_RULE].update(kept.rules)
+            self.by_kind[ObjectKind.MODEL].update(kept.models)
+        for declared in file.declared:
+            self.by_kind[declared.kind][declared.id] = declared.value
+
+    def missing(self, kind: ObjectKind, name: str, path: str) -> Iterator[Complaint]:
+        """A fault if there is no such object; an empty name was reported where it was read."""
+        if name and name not in self.by_kind[kind]:
+            yield path, f"no {kind.replace('_', ' ')} {name!r}"
+
+
+def _channel(declared: Declared, channel: Channel, adapters: frozenset[str] | None) -> Iterator[Complaint]:
+    if adapters is not None and channel.adapter and channel.adapter not in adapters:
+        names = ", ".join(sorted(adapters))
+        yield f"{declared.path}.adapter", f"source_not_configured: no adapter {channel.adapter!r}; there are {names}"
+
+
+def _supply(declared: Declared, supply: Supply, known: _Known) -> Iterator[Complaint]:
+    yield from known.missing(ObjectKind.CHANNEL, supply.channel, f"{declared.path}.channel")
+    for index, price in enumerate(supply.prices):
+        yield from known.missing(ObjectKind.PRICE, price, f"{declared.path}.prices[{index}]")
+
+
+def _price(declared: Declared, price: Price, file: CatalogFile, kept: Catalog | None) -> Iterator[Complaint]:
+    rates: Mapping[str, object] = {**(kept.fx if kept else {}), **file.fx}
+    if price.currency and price.currency != file.currency and price.currency not in rates:
+        yield f"{declared.path}.currency", f"no rate for {price.currency} in fx"
+
+
+def _model(declared: Declared, model: Model, known: _Known) -> Iterator[Complaint]:
+    yield from known.missing(ObjectKind.POLICY, model.policy, f"{declared.path}.policy")
+    first: dict[str, int] = {}
+    for index, binding in enumerate(model.bindings):
+        path = f"{declared.path}.bindings[{index}]"
+        yield from known.missing(ObjectKind.SUPPLY, binding.supply, f"{path}.supply")
+        if binding.supply in first:
+            yield f"{path}.supply", f"{binding.supply!r} is bound twice, first at bindings[{first[binding.supply]}]"
+        first.setdefault(binding.supply, index)
+        supply = known.by_kind[ObjectKind.SUPPLY].get(binding.supply)
+        if isinstance(supply, Supply) and supply.kind is not model.kind:
+            yield f"{path}.supply", f"{binding.supply!r} makes {supply.kind}, the model is of kind {model.kind}"
+        if binding.tier is Tier.DEGRADED:
+            yield from known.missing(ObjectKind.DEGRADATION_RULE, binding.rule, f"{path}.rule")
+            rule = known.by_kind[ObjectKind.DEGRADATION_RULE].get(binding.rule)
+            if isinstance(rule, DegradationRule) and rule.from_profile != model.profile:
+                yield (
+                    f"{path}.rule",
+                    f"{rule.id!r} is for profile {rule.from_profile!r}, the model has {model.profile!r}",
+                )
+
+
+def _tenant(declared: Declared, tenant: Tenant, known: _Known) -> Iterator[Complaint]:
+    for index, model in enumerate(tenant.models):
+        if model != "*":
+            yield from known.missing(ObjectKind.MODEL, model, f"{declared.path}.models[{index}]")
+
+
+def _rule_cycles(file: CatalogFile) -> Iterator[Complaint]:
+    """A degraded profile that leads back to where it came from is no lesser one."""
+    moves = [
+        (declared.path, declared.value.from_profile, declared.value.to_profile)
+        for declared in file.declared
+        if isinstance(declared.value, DegradationRule) and declared.value.from_profile != declared.value.to_profile
+    ]
+    steps: dict[str, set[str]] = {}
+    for _, start, end in moves:
+        steps.setdefault(start, set()).add(end)
+    for path, start, end in moves:
+        if _leads(steps, end, start):
+            yield f"{path}.to_profile", f"rules lead from {end!r} back to {start!r}"
+
+
+def _leads(steps: Mapping[str, set[str]], start: str, end: str) -> bool:
+    pending, seen = [start], {start}
+    while pending:
+        for profile in steps.get(pending.pop(), ()):
+            if profile == end:
+                return True
+            if profile not in seen:
+                seen.add(profile)
+                pending.append(profile)
+    return False
