@@ -1,6 +1,7 @@
 """How schemas come up to date."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,10 +39,14 @@ async def test_differences_are_noticed(pg_url: str, tmp_path: Path) -> None:
     assert await differences(pg_url, schema="toy", metadata=metadata) != []
 
 
-async def test_many_replicas_may_start_at_once(pg_url: str) -> None:
-    """OPS-2: of several processes that migrate at the same time, one works and all go on."""
-    done = await asyncio.gather(*[migrate(pg_url, schema="toy", versions=VERSIONS) for _ in range(5)])
-    assert sorted(done) == [(), (), (), (), ("0001", "0002")]
+def test_many_replicas_may_start_at_once(pg_url: str) -> None:
+    """OPS-2: of several replicas that migrate at the same time, each on a loop of its own, one works and all go on."""
+
+    def replica(_: int) -> tuple[str, ...]:
+        return asyncio.run(migrate(pg_url, schema="toy", versions=VERSIONS))
+
+    with ThreadPoolExecutor(5) as pool:
+        assert sorted(pool.map(replica, range(5))) == [(), (), (), (), ("0001", "0002")]
 
 
 async def test_contexts_may_migrate_at_once(pg_url: str) -> None:
