@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from libs.host.hosted import ComposedContext
+from libs.host.hosted import ComposedContext, Step
 from libs.host.ticker import Ticker
 from libs.kernel.world import World
 from libs.store.database import Database
@@ -40,6 +40,11 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
         async def migration() -> None:
             await migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
 
+    return assemble(store, settings, world, migration)
+
+
+def assemble(store: CapacityStore, settings: Settings, world: World, migration: Step | None = None) -> ComposedContext:
+    """The context over a store of the caller's choice."""
     freed = Freed()
     release = Release(store, freed)
     servicer = CapacityServicer(
