@@ -13,6 +13,7 @@ import grpc
 from libs.faults.fault import Fault
 from libs.rpc.interceptors.faults import FaultsInterceptor
 from libs.rpc.interceptors.incoming import IncomingCall, Interceptor, Method
+from libs.rpc.loopback_context import LoopbackContext
 from libs.rpc.registrar import Handler
 from libs.rpc.running import RunningCalls
 
@@ -67,7 +68,7 @@ class HandlerChain:
 
         async def unary(request: Any, context: Any) -> bytes:
             call = IncomingCall(method, context)
-            token = running.enter(method)
+            token = running.enter(method, type(context) is LoopbackContext)
             opened = 0
             try:
                 running.admit()
@@ -96,7 +97,7 @@ class HandlerChain:
 
         async def stream(request: Any, context: Any) -> AsyncIterator[bytes]:
             call = IncomingCall(method, context)
-            token = running.enter(method)
+            token = running.enter(method, type(context) is LoopbackContext)
             opened = 0
             try:
                 running.admit()

@@ -10,6 +10,7 @@ from typing import Self
 
 import grpc
 from grpc import aio
+from opentelemetry import trace
 
 from libs.rpc.address import LOOPBACK, Address, parse
 from libs.rpc.channel import open_channel
@@ -31,14 +32,14 @@ class Channels:
         caller: str = "",
         credentials: grpc.ChannelCredentials | None = None,
         message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
-        tracing: bool | None = None,
+        tracer: trace.Tracer | None = None,
     ) -> None:
         self._addresses = dict(addresses or {})
         self._registry = registry
         self._caller = caller
         self._credentials = credentials
         self._limit = message_limit_bytes
-        self._tracing = tracing
+        self._tracer = tracer
         self._open: dict[Address, aio.Channel] = {}
         self._outgoing: dict[str, OutgoingChannel] = {}
 
@@ -73,7 +74,7 @@ class Channels:
             inner = self._open.get(address)
             if inner is None:
                 inner = self._open[address] = open_channel(address, self._registry, self._credentials, self._limit)
-            channel = self._outgoing[context] = OutgoingChannel(inner, self._caller, self._tracing)
+            channel = self._outgoing[context] = OutgoingChannel(inner, self._caller, self._tracer)
         return channel
 
     def for_caller(self, caller: str) -> "Channels":
@@ -84,7 +85,7 @@ class Channels:
             caller=caller,
             credentials=self._credentials,
             message_limit_bytes=self._limit,
-            tracing=self._tracing,
+            tracer=self._tracer,
         )
         view._open = self._open
         return view
@@ -100,6 +101,6 @@ class Channels:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()

@@ -20,7 +20,7 @@ from opentelemetry import propagate, trace
 
 from libs.kernel.deadlines import current_deadline
 from libs.rpc.identity import NOBODY, Identity, current_identity
-from libs.rpc.interceptors.telemetry import TRACEPARENT, sdk_installed
+from libs.rpc.interceptors.telemetry import TRACEPARENT, installed_tracer
 from libs.rpc.loopback import LoopbackChannel
 from libs.telemetry.correlation import current_traceparent
 
@@ -43,10 +43,10 @@ def outgoing_timeout(own_s: float | None, deadline: float | None, now: float) ->
 class OutgoingChannel(aio.Channel):
     """A channel that adds deadline, identity and trace to every call of `caller`."""
 
-    def __init__(self, inner: aio.Channel, caller: str = "", tracing: bool | None = None) -> None:
+    def __init__(self, inner: aio.Channel, caller: str = "", tracer: trace.Tracer | None = None) -> None:
         self._inner = inner
         self._caller = caller
-        self._tracer = trace.get_tracer("pointsman.rpc") if (sdk_installed() if tracing is None else tracing) else None
+        self._tracer = tracer or installed_tracer()
         self._plain = NOBODY.metadata(caller)
         self._last: tuple[Identity, tuple[tuple[str, str], ...]] = (NOBODY, self._plain)
 

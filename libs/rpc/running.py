@@ -12,65 +12,71 @@ Task = asyncio.Task[object]
 
 
 class RunningCalls:
-    """Knows handlers from their first line to the end of their last `finally`, by the task that runs them."""
+    """Knows handlers from their first line to the end of their last `finally`, by the task that runs them.
+
+    Calls from this process (`local`) and calls from sockets are told apart: they are drained at different times.
+    """
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
-        self._methods: dict[Task, Method] = {}
+        self._local: dict[Task, Method] = {}
+        self._remote: dict[Task, Method] = {}
         self._stopped: set[Task] = set()
-        self._idle: asyncio.Event | None = None
+        self._emptied: asyncio.Event | None = None
 
-    def enter(self, method: Method) -> Task:
+    def enter(self, method: Method, local: bool) -> Task:
         """The handler of the running task begins. Give the result to `leave`."""
         task = asyncio.current_task()
         assert task is not None, "handlers run in tasks"
-        self._methods[task] = method
+        (self._local if local else self._remote)[task] = method
         return task
 
     def admit(self) -> None:
         """Raise `overloaded` if more handlers run than this server may have."""
-        if self._limit is not None and len(self._methods) > self._limit:
+        if self._limit is not None and len(self) > self._limit:
             raise Fault.of("overloaded", f"{self._limit} calls are in flight")
 
     def leave(self, task: Task) -> None:
         """The handler has ended."""
-        self._methods.pop(task, None)
+        if self._remote.pop(task, None) is None:
+            self._local.pop(task, None)
         self._stopped.discard(task)
-        if self._idle is not None and not self._methods:
-            self._idle.set()
+        if self._emptied is not None and not self._remote:
+            self._emptied.set()
 
-    def stop(self, streams_only: bool = False) -> None:
-        """Cancel the handlers (or only those that answer with a stream); their callers are told UNAVAILABLE."""
-        for task, method in tuple(self._methods.items()):
-            if method.response_streaming or not streams_only:
-                self._stopped.add(task)
-                task.cancel()
+    def stop(self, *, streams_only: bool = False, sockets_only: bool = False) -> int:
+        """Cancel the handlers, or some of them; their callers are told UNAVAILABLE. How many were told."""
+        chosen = [
+            task for task, method in self._chosen(sockets_only).items() if method.response_streaming or not streams_only
+        ]
+        self._stopped.update(chosen)
+        for task in chosen:
+            task.cancel()
+        return len(chosen)
 
     def stopped(self, task: Task) -> bool:
         """Was this handler cancelled by `stop`?"""
         return task in self._stopped
 
     def __len__(self) -> int:
-        return len(self._methods)
+        return len(self._local) + len(self._remote)
 
     def methods(self) -> dict[str, int]:
         """How many handlers run, by method path."""
-        return dict(Counter(method.path for method in self._methods.values()))
+        return dict(Counter(method.path for method in self._chosen(False).values()))
 
-    def streams(self) -> int:
-        """How many handlers run that answer with a stream."""
-        return sum(method.response_streaming for method in self._methods.values())
-
-    async def wait_idle(self, timeout_s: float | None) -> bool:
+    async def wait_idle(self, timeout_s: float | None, sockets_only: bool = False) -> bool:
         """Wait until no handler runs; False if some still do after `timeout_s`."""
-        if not self._methods:
-            return True
-        if self._idle is None:
-            self._idle = asyncio.Event()
-        self._idle.clear()
         try:
             async with asyncio.timeout(timeout_s):
-                await self._idle.wait()
+                while self._chosen(sockets_only):
+                    if self._emptied is None:
+                        self._emptied = asyncio.Event()
+                    self._emptied.clear()
+                    await self._emptied.wait()
         except TimeoutError:
             return False
         return True
+
+    def _chosen(self, sockets_only: bool) -> dict[Task, Method]:
+        return self._remote if sockets_only else self._remote | self._local

@@ -17,6 +17,7 @@ import grpc
 from grpc import aio
 from grpc_channelz.v1 import channelz
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from opentelemetry import trace
 
 from libs.rpc.address import LOOPBACK, Address, Transport
 from libs.rpc.chain import Admit, HandlerChain
@@ -77,7 +78,7 @@ class RpcServer:
         extra_interceptors: Iterable[Interceptor] = (),
         new_reference: Callable[[], str] = lambda: secrets.token_hex(8),
         metrics: Metrics = process_metrics.PROCESS,
-        tracing: bool | None = None,
+        tracer: trace.Tracer | None = None,
     ) -> None:
         self._listen = tuple(listen)
         self._registry = registry
@@ -90,7 +91,7 @@ class RpcServer:
             (
                 DeadlineInterceptor(assumed_deadline_s),
                 IdentityInterceptor(),
-                TelemetryInterceptor(metrics, tracing),
+                TelemetryInterceptor(metrics, tracer),
                 *extra_interceptors,
             ),
             self.running,
@@ -149,42 +150,41 @@ class RpcServer:
             await self._health.set(service, status)
 
     async def drain(self, grace_s: float = 10.0, lag_s: float = 0.0, stream_grace_s: float = 1.0) -> bool:
-        """Stop serving on sockets and wait for the handlers at work. True if all of them ended by themselves.
+        """Stop serving on sockets and wait for the handlers that sockets have brought. True if all ended by themselves.
 
-        `lag_s` is how long load balancers may take to notice NOT_SERVING; streams have `stream_grace_s`, other handlers
-        `grace_s`, then they are cancelled and their callers told UNAVAILABLE. In-process calls are still taken, because
-        what is drained last may need what is closed last; `close` ends them.
+        `lag_s` is how long load balancers may take to notice NOT_SERVING. Streams have `stream_grace_s`, other handlers
+        `grace_s`; then they are cancelled and their callers told UNAVAILABLE. In-process calls go on, new ones too,
+        because what is stopped last may need what is stopped first; `close` ends them.
         """
-        if self._draining:
-            return await self.running.wait_idle(grace_s)
-        self._draining = True
-        await self._health.enter_graceful_shutdown()
-        if lag_s:
-            await asyncio.sleep(lag_s)
+        if not self._draining:
+            self._draining = True
+            await self._health.enter_graceful_shutdown()
+            if lag_s:
+                await asyncio.sleep(lag_s)
         # From here on gRPC refuses new calls. Its own waiting is cut short below, once our register is empty: it would
         # also wait for watchers of health, which never end.
         stopping = [asyncio.create_task(server.stop(grace_s + stream_grace_s + 1.0)) for server in self._servers]
         await asyncio.sleep(0)
-        clean = await self._wait_for_handlers(grace_s, stream_grace_s)
+        clean = await self._wait_for_handlers(grace_s, stream_grace_s, sockets_only=True)
         # A handler leaves our register before gRPC has sent its answer, hence the time to flush.
         await asyncio.gather(*(server.stop(FLUSH_S) for server in self._servers))
         await asyncio.gather(*stopping)
         self._servers.clear()
         return clean
 
-    async def close(self, grace_s: float = 10.0, finish_s: float = 5.0) -> bool:
-        """Drain if that was not done, end in-process serving, wait `finish_s` for the last `finally` blocks.
+    async def close(self, grace_s: float = 10.0, finish_s: float = 5.0, stream_grace_s: float = 1.0) -> bool:
+        """Drain, end in-process serving in the same way, then wait `finish_s` for the last `finally` blocks.
 
         True if every handler has ended. A handler that refuses to end is named in the log.
         """
         if self._closed:
             return not len(self.running)
-        await self.drain(grace_s, stream_grace_s=min(1.0, grace_s))
+        await self.drain(grace_s, stream_grace_s=stream_grace_s)
         self._closed = True
         if LOOPBACK in self.bound:
             for service in self._services:
                 self._registry.remove(service)
-        self.running.stop()
+        await self._wait_for_handlers(grace_s, stream_grace_s, sockets_only=False)
         ended = await self.running.wait_idle(finish_s)
         for exchange in tuple(self._exchanges):
             exchange.give_up(grpc.StatusCode.UNAVAILABLE, "the server has stopped")
@@ -193,16 +193,16 @@ class RpcServer:
         self.bound.clear()
         return ended
 
-    async def _wait_for_handlers(self, grace_s: float, stream_grace_s: float) -> bool:
-        if await self.running.wait_idle(min(grace_s, stream_grace_s)):
+    async def _wait_for_handlers(self, grace_s: float, stream_grace_s: float, sockets_only: bool) -> bool:
+        running = self.running
+        if await running.wait_idle(min(grace_s, stream_grace_s), sockets_only):
             return True
-        clean = not self.running.streams()
-        self.running.stop(streams_only=True)
-        if await self.running.wait_idle(max(0.0, grace_s - stream_grace_s)):
+        clean = not running.stop(streams_only=True, sockets_only=sockets_only)
+        if await running.wait_idle(max(0.0, grace_s - stream_grace_s), sockets_only):
             return clean
-        _log.warning("handlers are cancelled after the grace period", extra={"methods": self.running.methods()})
-        self.running.stop()
-        await self.running.wait_idle(1.0)
+        _log.warning("handlers are cancelled after the grace period", extra={"methods": running.methods()})
+        running.stop(sockets_only=sockets_only)
+        await running.wait_idle(1.0, sockets_only)
         return False
 
     async def _open(self, addresses: Sequence[Address], handlers: Mapping[str, Any]) -> dict[Address, Address]:

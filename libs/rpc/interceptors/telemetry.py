@@ -21,17 +21,22 @@ from libs.telemetry.metrics import Metrics
 TRACEPARENT = "traceparent"
 
 
-def sdk_installed() -> bool:
-    """Has the host installed a tracer provider? Asked once per server and per channel set, so install it first."""
-    return not isinstance(trace.get_tracer_provider(), (trace.ProxyTracerProvider, trace.NoOpTracerProvider))
+def installed_tracer() -> trace.Tracer | None:
+    """The tracer of the SDK that the host has installed, None without one.
+
+    Asked once per server and per set of channels, so an SDK is installed before they are made.
+    """
+    if isinstance(trace.get_tracer_provider(), (trace.ProxyTracerProvider, trace.NoOpTracerProvider)):
+        return None
+    return trace.get_tracer("pointsman.rpc")
 
 
 class TelemetryInterceptor:
     """Metrics by method, one SERVER span a call, and the facts that log lines carry."""
 
-    def __init__(self, metrics: Metrics = process_metrics.PROCESS, tracing: bool | None = None) -> None:
+    def __init__(self, metrics: Metrics = process_metrics.PROCESS, tracer: trace.Tracer | None = None) -> None:
         self._metrics = metrics
-        self._tracer = trace.get_tracer("pointsman.rpc") if (sdk_installed() if tracing is None else tracing) else None
+        self._tracer = tracer or installed_tracer()
         self._observe: dict[Method, Callable[[float], None]] = {}
         self._count: dict[tuple[Method, str], Callable[[], None]] = {}
 

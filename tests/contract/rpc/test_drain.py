@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from libs.faults.fault import Fault
+from libs.rpc.address import Transport
 from libs.rpc.faulting import faults_from_rpc
 from tests.support.generated_echo import pb2
 from tests.support.hop import Hops
@@ -99,10 +100,25 @@ async def test_an_endless_stream_does_not_hold_the_drain(hops: Hops):
     hop = await hops.open(server_stream=server_stream)
     call = hop.stub.ServerStream(pb2.EchoRequest(), timeout=60)
     assert (await call.read()).number == 1
-    assert not await hop.server.drain(grace_s=60, stream_grace_s=0.05)
+    assert await hop.server.close(grace_s=60, stream_grace_s=0.05)
     with pytest.raises(Fault) as failed:
         async with faults_from_rpc():
             await call.read()
+    assert failed.value.code == "peer_unavailable"
+
+
+async def test_drain_leaves_calls_of_this_process_alone(hops: Hops):
+    """OPS-4: while contexts stop one after the other, those that are left still serve each other in-process.
+
+    Over a socket the same call is refused: there drain means that nobody new is served.
+    """
+    hop = await hops.open()
+    assert await hop.server.drain(grace_s=20)
+    if hops.transport is Transport.LOOPBACK:
+        await ask(hop)
+        await hop.server.close(grace_s=20)
+    with pytest.raises(Fault) as failed:
+        await ask(hop)
     assert failed.value.code == "peer_unavailable"
 
 
