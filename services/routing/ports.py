@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 from libs.kernel.money import Money
 from services.routing.domain.catalog import Catalog, Channel, Supply
+from services.routing.domain.catalog_file import ObjectKind
+from services.routing.domain.catalog_history import Holdings, ObjectRevision
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.task import Artifact, Attempt, Failure, Task
@@ -25,6 +27,42 @@ class CatalogReader(Protocol):
 
     async def at(self, revision: int) -> Catalog:
         """That revision, as it was."""
+        ...
+
+
+class CatalogStore(Protocol):
+    """The catalogue's history. Laws: a revision, once committed, never changes and is never removed (CAT-2); catalogue
+    revisions rise by one; of two commits on the same base one wins and the other raises Fault `revision_conflict`.
+    """
+
+    async def revision(self) -> int:
+        """The newest catalogue revision; 0 before the first."""
+        ...
+
+    async def holdings(self) -> Holdings:
+        """The newest revision of every object, retired ones too, and the settings in force."""
+        ...
+
+    async def snapshot(self, revision: int) -> Catalog | None:
+        """The catalogue as it was at that revision, whole; None if there is none."""
+        ...
+
+    async def commit(self, base: int, holdings: Holdings, catalog: Catalog, news: Sequence[ObjectRevision]) -> None:
+        """Add revision `base + 1` with these new object revisions, all or nothing."""
+        ...
+
+    async def object(self, kind: ObjectKind, object_id: str, revision: int = 0) -> ObjectRevision | None:
+        """One object at that revision; 0 = the newest."""
+        ...
+
+    async def objects(
+        self, kind: ObjectKind | None, include_retired: bool, after: tuple[str, str] | None, count: int
+    ) -> Sequence[ObjectRevision]:
+        """Newest revisions in the order of (kind, id), those after the given pair, at most `count`."""
+        ...
+
+    async def first_declared(self, kind: ObjectKind) -> Mapping[str, datetime]:
+        """When each object of that sort was declared first, by id."""
         ...
 
 

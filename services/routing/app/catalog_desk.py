@@ -1,0 +1,96 @@
+"""What the catalogue's use-cases have at hand, and the catalogue as dispatch reads it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
+from services.routing.domain.catalog import Catalog
+from services.routing.domain.catalog_plan import Plan
+from services.routing.domain.publication import Surroundings
+from services.routing.ports import CatalogStore, Provider
+
+KEPT = 16
+"""Revisions kept in memory: Attempts in flight use few."""
+FRESH_S = 1.0
+
+
+class CatalogView:
+    """Implements `ports.CatalogReader` over a store: at most `fresh_s` old, and at once after a change made here."""
+
+    def __init__(self, store: CatalogStore, clock: Clock, fresh_s: float = FRESH_S) -> None:
+        self._store = store
+        self._clock = clock
+        self._fresh_s = fresh_s
+        self._newest = Catalog(revision=0)
+        self._looked_at: float | None = None
+        self._kept: dict[int, Catalog] = {}
+
+    async def current(self) -> Catalog:
+        """See the port."""
+        now = self._clock.monotonic()
+        if self._looked_at is None or now - self._looked_at >= self._fresh_s:
+            revision = await self._store.revision()
+            if revision > self._newest.revision:
+                self.learned(await self.at(revision))
+            self._looked_at = now
+        return self._newest
+
+    async def at(self, revision: int) -> Catalog:
+        """See the port. Fault `not_found` for a revision that never was."""
+        if revision == 0:
+            return Catalog(revision=0)
+        found = self._kept.get(revision) or await self._store.snapshot(revision)
+        if found is None:
+            raise Fault.of("not_found", f"there is no catalogue revision {revision}")
+        self._keep(found)
+        return found
+
+    def learned(self, catalog: Catalog) -> None:
+        """A change was committed in this process: readers see it at once."""
+        if catalog.revision > self._newest.revision:
+            self._newest = catalog
+        self._keep(catalog)
+
+    def _keep(self, catalog: Catalog) -> None:
+        self._kept.pop(catalog.revision, None)
+        self._kept[catalog.revision] = catalog
+        while len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogDesk:
+    """Ports and clock of this process. `changed` is called after every commit, to push sooner than the next tick."""
+
+    store: CatalogStore
+    view: CatalogView
+    provider: Provider
+    clock: Clock
+    changed: list[Callable[[], None]] = field(default_factory=list)
+
+    async def commit(self, base: int, plan: Plan) -> None:
+        """Write a plan that changes something, and let this process know. Fault `revision_conflict` if overtaken."""
+        if plan.holdings.revision == base:
+            return
+        await self.store.commit(base, plan.holdings, plan.catalog, plan.revisions)
+        self.view.learned(plan.catalog)
+        for listener in self.changed:
+            listener()
+
+    async def around(self, catalog: Catalog) -> Surroundings:
+        """What provider_adapter says about the dialects and secrets that a catalogue names.
+
+        Its silence is an answer too: nothing is published then, and the reason is told.
+        """
+        refs = sorted({channel.secret for channel in catalog.channels.values() if channel.secret})
+        try:
+            adapters = await self.provider.adapters()
+            unresolved = await self.provider.unresolved_secrets(refs) if refs else {}
+        except Fault as fault:
+            return Surroundings(silence=f"provider_adapter did not answer ({fault.code})")
+        return Surroundings(adapters, dict(unresolved))
+
+
+TRIES = 4
+"""How often a change is planned anew when another process was faster."""
