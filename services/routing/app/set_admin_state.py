@@ -8,7 +8,9 @@ from services.routing.domain.catalog_history import ObjectRevision
 from services.routing.domain.catalog_plan import plan_admin
 
 
-async def set_admin_state(desk: CatalogDesk, kind: ObjectKind, object_id: str, state: Admin) -> ObjectRevision:
+async def set_admin_state(
+    desk: CatalogDesk, kind: ObjectKind, object_id: str, state: Admin, reason: str = ""
+) -> ObjectRevision:
     """The object after it: a new revision if the word is new. It stands until the file changes its own word.
 
     Faults: `not_found`; `revision_conflict` when others kept changing the catalogue in between.
@@ -19,7 +21,7 @@ async def set_admin_state(desk: CatalogDesk, kind: ObjectKind, object_id: str, s
         head = before.heads.get(key)
         if head is None or head.retired:
             raise Fault.of("not_found", f"there is no {kind} {object_id!r} in the catalogue")
-        plan = plan_admin(before, key, str(state), desk.clock.now())
+        plan = plan_admin(before, key, str(state), reason, desk.clock.now())
         try:
             await desk.commit(before.revision, plan)
         except Fault as fault:

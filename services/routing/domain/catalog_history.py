@@ -27,7 +27,8 @@ class ObjectRevision:
     """One object at one revision.
 
     `spec` is the declaration as in the file. `admin` is an operator's word that stands above the file's until the file
-    changes its own; empty = none. `enabled` and `published` are granted, not asked for; only models have them.
+    changes its own; empty = none. `enabled` and `published` are granted, not asked for; only models have them. `note`
+    is why this revision was made, where somebody said so.
     """
 
     kind: ObjectKind
@@ -40,6 +41,7 @@ class ObjectRevision:
     published: bool = False
     retired: bool = False
     admin: str = ""
+    note: str = ""
 
     @property
     def key(self) -> Key:

@@ -68,12 +68,12 @@ def plan_publish(before: Holdings, model_id: str, around: Surroundings, now: dat
     return _finished(before, replace(after, heads={**before.heads, **drafts}), drafts, (standing,)), standing
 
 
-def plan_admin(before: Holdings, key: Key, state: str, now: datetime) -> Plan:
+def plan_admin(before: Holdings, key: Key, state: str, note: str, now: datetime) -> Plan:
     """An operator's word on one live Channel or Supply."""
     head = before.heads[key]
     word = "" if head.spec.get("admin", "enabled") == state else state
     revision = before.revision + 1
-    drafts = {} if word == head.admin else {key: _next(head, revision, now, admin=word)}
+    drafts = {} if word == head.admin else {key: _next(head, revision, now, admin=word, note=note)}
     return _finished(before, replace(before, revision=revision, heads={**before.heads, **drafts}), drafts, ())
 
 
@@ -89,6 +89,7 @@ def _declared(before: Holdings, declared: Declared, revision: int, now: datetime
 
 
 def _next(head: ObjectRevision, catalog_revision: int, now: datetime, **changes: Any) -> ObjectRevision:
+    changes.setdefault("note", "")
     return replace(head, revision=head.revision + 1, created_at=now, catalog_revision=catalog_revision, **changes)
 
 

@@ -124,6 +124,7 @@ def _row_of(item: ObjectRevision) -> dict[str, Any]:
         "published": item.published,
         "retired": item.retired,
         "admin": item.admin,
+        "note": item.note,
         "catalog_revision": item.catalog_revision,
         "created_at": item.created_at,
     }
@@ -141,4 +142,5 @@ def _revision_of(row: Row[Any]) -> ObjectRevision:
         published=row.published,
         retired=row.retired,
         admin=row.admin,
+        note=row.note,
     )

@@ -30,6 +30,7 @@ catalog_objects = Table(
     Column("published", Boolean, nullable=False),
     Column("retired", Boolean, nullable=False),
     Column("admin", Text, nullable=False),
+    Column("note", Text, nullable=False),
     Column("catalog_revision", BigInteger, ForeignKey("catalog_revisions.revision"), nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False),
     Index("catalog_objects_of_revision", "catalog_revision"),

@@ -28,6 +28,7 @@ def upgrade() -> None:
         sa.Column("published", sa.Boolean, nullable=False),
         sa.Column("retired", sa.Boolean, nullable=False),
         sa.Column("admin", sa.Text, nullable=False),
+        sa.Column("note", sa.Text, nullable=False),
         sa.Column("catalog_revision", sa.BigInteger, sa.ForeignKey("catalog_revisions.revision"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
     )
