@@ -38,10 +38,10 @@ class Settings:
     """A job whose polls fail for so long without a break is given up; its cost is booked as quoted."""
     peer_timeout_s: float = 10.0
     """Time limit of every call to a peer but submissions and polls."""
-    submit_margin_s: float = 5.0
-    """What provider_adapter has beyond the Channel's own time limit to answer (storing results)."""
-    delivery_timeout_s: float = 120.0
-    """Time limit of a poll: a finished job's files are fetched within it."""
+    delivery_s: float = 120.0
+    """Time beyond the provider's own answer in which media are fetched and stored."""
+    pool_size: int = 8
+    """Database connections kept."""
     drain_s: float = 10.0
     """How long a stopping process lets the steps in hand finish."""
 

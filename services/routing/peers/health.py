@@ -1,0 +1,40 @@
+"""`Health` over `HealthService`."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from libs.rpc.faulting import faulting
+from pointsman.health.v1 import health_service_pb2 as pb
+from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
+from services.routing.domain.catalog import Catalog
+from services.routing.domain.decision import HealthView
+from services.routing.domain.task import Attempt, Failure
+from services.routing.wire import peers as wire
+
+
+class RemoteHealth:
+    """See the port."""
+
+    def __init__(self, channel: Any, timeout_s: float) -> None:
+        self._stub = HealthServiceStub(channel)
+        self._timeout_s = timeout_s
+
+    @faulting
+    async def snapshot(self) -> tuple[Mapping[str, HealthView], Mapping[str, HealthView]]:
+        """See the port."""
+        return wire.health_views(await self._stub.GetSnapshot(pb.GetSnapshotRequest(), timeout=self._timeout_s))
+
+    @faulting
+    async def report(
+        self, attempt: Attempt, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
+    ) -> None:
+        """See the port."""
+        told = wire.outcome_to_proto(attempt, failure, dispatched_at, observed_at)
+        await self._stub.ReportOutcome(told, timeout=self._timeout_s)
+
+    @faulting
+    async def apply_targets(self, catalog: Catalog) -> int:
+        """See the port."""
+        answer = await self._stub.ApplyTargets(wire.targets_to_proto(catalog), timeout=self._timeout_s)
+        return int(answer.catalog_revision)

@@ -1,0 +1,84 @@
+"""`Provider` over `ProviderService`.
+
+Law of this file: what proves nothing about a submission is `submission_unknown`. A fault that provider_adapter itself
+has named is its verdict; one that the transport made (it carries `transport_status`), or that says the callee was
+stopped or has a bug, may hide a job that was taken (ERR-1a).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from libs.rpc.faulting import faulting, faults_from_rpc
+from libs.rpc.values import money_from_proto, time_to_proto
+from pointsman.provider_adapter.v1 import provider_service_pb2 as pb
+from pointsman.provider_adapter.v1.provider_service_pb2_grpc import ProviderServiceStub
+from services.routing.domain.catalog import Channel, Supply
+from services.routing.domain.task import Attempt
+from services.routing.ports import Polled, Reconciled, Submitted
+from services.routing.wire import peers as wire
+
+PROVES_NOTHING = frozenset({"internal", "cancelled", "deadline_exceeded", "peer_unavailable"})
+
+
+class RemoteProvider:
+    """See the port. `delivery_s` is the time beyond the provider's own answer to fetch and store media."""
+
+    def __init__(self, channel: Any, timeout_s: float, delivery_s: float) -> None:
+        self._stub = ProviderServiceStub(channel)
+        self._timeout_s = timeout_s
+        self._delivery_s = delivery_s
+
+    async def submit(self, channel: Channel, supply: Supply, attempt: Attempt) -> Submitted:
+        """See the port."""
+        asked = pb.SubmitRequest(channel=wire.endpoint(channel), job=wire.job(supply, attempt))
+        try:
+            async with faults_from_rpc():
+                answer = await self._stub.Submit(asked, timeout=channel.timeouts.submit_s + self._delivery_s)
+        except Fault as fault:
+            if fault.code in PROVES_NOTHING or "transport_status" in fault.metadata:
+                text = f"no answer to the submission at {supply.id} ({fault.code})"
+                raise Fault.of("submission_unknown", text) from fault
+            raise
+        return wire.submitted_from_proto(answer)
+
+    @faulting
+    async def poll(self, channel: Channel, supply: Supply, attempt: Attempt) -> Polled:
+        """See the port."""
+        asked = pb.PollRequest(
+            channel=wire.endpoint(channel), job=wire.job(supply, attempt), provider_task_id=attempt.provider_task_id
+        )
+        return wire.polled_from_proto(await self._stub.Poll(asked, timeout=channel.timeouts.poll_s + self._delivery_s))
+
+    @faulting
+    async def cancel(self, channel: Channel, supply: Supply, attempt: Attempt) -> tuple[bool, Money | None]:
+        """See the port."""
+        asked = pb.CancelRequest(
+            channel=wire.endpoint(channel), job=wire.job(supply, attempt), provider_task_id=attempt.provider_task_id
+        )
+        answer = await self._stub.Cancel(asked, timeout=channel.timeouts.poll_s + self._timeout_s)
+        return answer.cancelled, money_from_proto(answer.reported_cost)
+
+    @faulting
+    async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt) -> Reconciled:
+        """See the port."""
+        asked = pb.ReconcileRequest(
+            channel=wire.endpoint(channel),
+            job=wire.job(supply, attempt),
+            submit_time=time_to_proto(attempt.submitted_at),
+        )
+        timeout_s = channel.timeouts.submit_s + channel.timeouts.poll_s + self._timeout_s
+        return wire.reconciled_from_proto(await self._stub.Reconcile(asked, timeout=timeout_s))
+
+    @faulting
+    async def unresolved_secrets(self, refs: Sequence[str]) -> Mapping[str, str]:
+        """See the port."""
+        answer = await self._stub.CheckSecrets(pb.CheckSecretsRequest(secret_refs=refs), timeout=self._timeout_s)
+        return dict(answer.unresolved)
+
+    @faulting
+    async def adapters(self) -> frozenset[str]:
+        """See the port."""
+        answer = await self._stub.ListAdapters(pb.ListAdaptersRequest(), timeout=self._timeout_s)
+        return frozenset(adapter.name for adapter in answer.adapters)

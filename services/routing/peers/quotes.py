@@ -1,0 +1,31 @@
+"""`Quotes` over `QuoteService`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from libs.rpc.faulting import faulting
+from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
+from services.routing.domain.catalog import Catalog
+from services.routing.domain.decision import QuoteView
+from services.routing.ports import Priced
+from services.routing.wire import peers as wire
+
+
+class RemoteQuotes:
+    """See the port."""
+
+    def __init__(self, channel: Any, timeout_s: float) -> None:
+        self._stub = QuoteServiceStub(channel)
+        self._timeout_s = timeout_s
+
+    @faulting
+    async def quote(self, kind: str, billing_mode: str, candidates: Sequence[Priced]) -> Mapping[str, QuoteView]:
+        """See the port."""
+        asked = wire.quote_request(kind, billing_mode, candidates)
+        return wire.quotes_from_proto(await self._stub.QuoteCandidates(asked, timeout=self._timeout_s))
+
+    @faulting
+    async def apply_prices(self, catalog: Catalog) -> int:
+        """See the port."""
+        answer = await self._stub.ApplyPriceRules(wire.prices_to_proto(catalog), timeout=self._timeout_s)
+        return int(answer.catalog_revision)

@@ -1,0 +1,69 @@
+"""`RoutingService`."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from pointsman.routing.v1 import routing_service_pb2 as pb
+from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
+from services.routing.app.cancel_task import cancel_task
+from services.routing.app.desk import Desk
+from services.routing.app.read_tasks import explain_task, get_task, list_rounds, watch_task
+from services.routing.app.resolve_attempt import Resolution, resolve_attempt
+from services.routing.app.submit_task import check_task, submit_task
+from services.routing.wire import task as wire
+
+
+class RoutingServicer(RoutingServiceServicer):
+    """`pointsman.routing.v1.RoutingService`."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def SubmitTask(self, request: pb.SubmitTaskRequest, context: Any) -> pb.SubmitTaskResponse:
+        """Takes a Task into care, or only checks it."""
+        submission = wire.submission_from_proto(request)
+        if request.validate_only:
+            await check_task(self._desk, submission)
+            return pb.SubmitTaskResponse()
+        return pb.SubmitTaskResponse(task=wire.task_to_proto(await submit_task(self._desk, submission)))
+
+    async def GetTask(self, request: pb.GetTaskRequest, context: Any) -> pb.GetTaskResponse:
+        """One Task."""
+        task = await get_task(self._desk, request.task_id, request.tenant)
+        return pb.GetTaskResponse(task=wire.task_to_proto(task))
+
+    async def ListTasks(self, request: pb.ListTasksRequest, context: Any) -> pb.ListTasksResponse:
+        """Several Tasks."""
+        tasks, token = await self._desk.store.find(wire.query_from_proto(request))
+        return pb.ListTasksResponse(tasks=[wire.task_to_proto(task) for task in tasks], next_page_token=token)
+
+    async def CancelTask(self, request: pb.CancelTaskRequest, context: Any) -> pb.CancelTaskResponse:
+        """Asks for a Task to end."""
+        task = await cancel_task(self._desk, request.task_id, request.reason)
+        return pb.CancelTaskResponse(task=wire.task_to_proto(task))
+
+    async def WatchTask(self, request: pb.WatchTaskRequest, context: Any) -> AsyncIterator[pb.WatchTaskResponse]:
+        """The Task now and after every change, until it ends."""
+        async for task in watch_task(self._desk, request.task_id):
+            yield pb.WatchTaskResponse(task=wire.task_to_proto(task))
+
+    async def ListSelections(self, request: pb.ListSelectionsRequest, context: Any) -> pb.ListSelectionsResponse:
+        """Every selection round of a Task."""
+        rounds = await list_rounds(self._desk, request.task_id, request.tenant)
+        return pb.ListSelectionsResponse(selections=[wire.selection_to_proto(item) for item in rounds])
+
+    async def ExplainTask(self, request: pb.ExplainTaskRequest, context: Any) -> pb.ExplainTaskResponse:
+        """Why it went where it went."""
+        steps, story = await explain_task(self._desk, request.task_id)
+        return pb.ExplainTaskResponse(steps=steps, story=story)
+
+    async def ResolveAttempt(self, request: pb.ResolveAttemptRequest, context: Any) -> pb.ResolveAttemptResponse:
+        """An operator's word on an uncertain submission."""
+        word = Resolution(request.attempt_id, request.resolution, request.provider_task_id, request.comment)
+        return pb.ResolveAttemptResponse(task=wire.task_to_proto(await resolve_attempt(self._desk, word)))
+
+    async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
+        """Alerts, newest first."""
+        size = wire.page_size(request.page_size)
+        found, token = await self._desk.store.alerts(request.kind, request.subject, size, request.page_token)
+        return pb.ListAlertsResponse(alerts=[wire.alert_to_proto(item) for item in found], next_page_token=token)

@@ -1,0 +1,319 @@
+"""What the peers say, and what they are told."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from google.protobuf.duration_pb2 import Duration
+
+from libs.rpc.values import (
+    money_from_proto,
+    struct_from,
+    struct_to_dict,
+    time_from_proto,
+    time_to_proto,
+)
+from pointsman.capacity.v1 import capacity_pb2, capacity_service_pb2
+from pointsman.common.v1 import subject_pb2
+from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
+from pointsman.health.v1 import health_pb2, health_service_pb2
+from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
+from services.routing.domain.catalog import Admin, Catalog, Channel, Limits, Supply
+from services.routing.domain.decision import CapacityView, HealthView, QuoteView
+from services.routing.domain.task import Artifact, Attempt, Failure
+from services.routing.ports import Delivered, Polled, Priced, Reconciled, Refused, Reserved, Submitted
+from services.routing.wire import failures
+
+CHANNEL = subject_pb2.SUBJECT_KIND_CHANNEL
+SUPPLY = subject_pb2.SUBJECT_KIND_SUPPLY
+GLOBAL = subject_pb2.SUBJECT_KIND_GLOBAL
+Views = Mapping[str, HealthView]
+
+# --- Health -----------------------------------------------------------------------------------------------------------
+
+_TIMES = ("cooldown", "account_cooldown", "capacity_cooldown", "escalation_window", "window")
+_FIGURES = (
+    "connect_failures", "consecutive_failures", "capacity_failures", "escalation_supplies", "failure_rate",
+    "failure_rate_min", "degraded_rate", "degraded_failures", "degraded_successes",
+)  # fmt: skip
+_RATES = frozenset({"failure_rate", "degraded_rate"})
+
+
+def health_views(
+    message: health_service_pb2.GetSnapshotResponse,
+) -> tuple[dict[str, HealthView], dict[str, HealthView]]:
+    """(by Channel id, by Supply id)."""
+    views: dict[int, dict[str, HealthView]] = {CHANNEL: {}, SUPPLY: {}}
+    for item in message.subjects:
+        views.setdefault(item.subject.kind, {})[item.subject.id] = _health_view(item)
+    return views[CHANNEL], views[SUPPLY]
+
+
+def _health_view(item: health_pb2.SubjectHealth) -> HealthView:
+    return HealthView(
+        state=health_pb2.HealthState.Name(item.state).removeprefix("HEALTH_STATE_").lower(),
+        epoch=item.epoch,
+        revision=item.revision,
+        limit=item.effective_concurrency if item.HasField("effective_concurrency") else None,
+        success_rate=item.success_rate if item.HasField("success_rate") else None,
+        success_rate_low=item.success_rate_low if item.HasField("success_rate_low") else None,
+        samples=item.samples,
+        cooldown_until=time_from_proto(item.cooldown_until_time),
+    )
+
+
+def outcome_to_proto(
+    attempt: Attempt, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
+) -> health_service_pb2.ReportOutcomeRequest:
+    """The one outcome of an Attempt."""
+    return health_service_pb2.ReportOutcomeRequest(
+        outcome=health_pb2.Outcome(
+            attempt_id=attempt.id,
+            channel_id=attempt.channel,
+            supply_id=attempt.supply,
+            channel_epoch=attempt.channel_epoch,
+            supply_epoch=attempt.supply_epoch,
+            failure=failures.to_proto(failure),
+            observe_time=time_to_proto(observed_at),
+            dispatch_time=time_to_proto(dispatched_at),
+        )
+    )
+
+
+def targets_to_proto(catalog: Catalog) -> health_service_pb2.ApplyTargetsRequest:
+    """Every Channel and Supply with the thresholds of its Channel."""
+    targets = [_target(CHANNEL, item.id, "", item.limits, item.admin, item) for item in catalog.channels.values()]
+    for supply in catalog.supplies.values():
+        channel = catalog.channels[supply.channel]
+        targets.append(_target(SUPPLY, supply.id, supply.channel, supply.limits, supply.admin, channel))
+    return health_service_pb2.ApplyTargetsRequest(catalog_revision=catalog.revision, targets=targets)
+
+
+def _target(
+    kind: subject_pb2.SubjectKind.ValueType, name: str, channel_id: str, limits: Limits, admin: Admin, of: Channel
+) -> health_pb2.Target:
+    return health_pb2.Target(
+        subject=subject_pb2.Subject(kind=kind, id=name),
+        channel_id=channel_id,
+        configured_concurrency=limits.concurrency,
+        disabled=admin is Admin.DISABLED,
+        thresholds=_thresholds(of.health),
+    )
+
+
+def _thresholds(declared: Mapping[str, float]) -> health_pb2.Thresholds:
+    message = health_pb2.Thresholds()
+    for name in _TIMES:
+        if f"{name}_s" in declared:
+            getattr(message, name).CopyFrom(duration(declared[f"{name}_s"]))
+    for name in _FIGURES:
+        if name in declared:
+            setattr(message, name, float(declared[name]) if name in _RATES else int(declared[name]))
+    return message
+
+
+# --- Capacity ---------------------------------------------------------------------------------------------------------
+
+
+def duration(seconds: float) -> Duration:
+    """Seconds, to the nano."""
+    message = Duration()
+    message.FromNanoseconds(round(seconds * 1_000_000_000))
+    return message
+
+
+def reserve_to_proto(
+    lease_id: str, holder: str, supply: Supply, channel_health: HealthView, supply_health: HealthView, ttl_s: float
+) -> capacity_service_pb2.ReserveRequest:
+    """One slot on the Supply and its Channel."""
+    return capacity_service_pb2.ReserveRequest(
+        lease_id=lease_id,
+        holder=holder,
+        kind=str(supply.kind),
+        channel_id=supply.channel,
+        supply_id=supply.id,
+        channel_health=_health_limit(CHANNEL, supply.channel, channel_health),
+        supply_health=_health_limit(SUPPLY, supply.id, supply_health),
+        ttl=duration(ttl_s),
+    )
+
+
+def _health_limit(kind: subject_pb2.SubjectKind.ValueType, name: str, view: HealthView) -> capacity_pb2.HealthLimit:
+    return capacity_pb2.HealthLimit(
+        subject=subject_pb2.Subject(kind=kind, id=name), epoch=view.epoch, revision=view.revision, limit=view.limit
+    )
+
+
+def health_limits_to_proto(channels: Views, supplies: Views) -> capacity_service_pb2.ApplyLimitsRequest:
+    """What health allows; the limits themselves are not told (catalogue revision 0)."""
+    told = [_health_limit(CHANNEL, name, view) for name, view in channels.items()]
+    told += [_health_limit(SUPPLY, name, view) for name, view in supplies.items()]
+    return capacity_service_pb2.ApplyLimitsRequest(health=told)
+
+
+def limits_to_proto(catalog: Catalog) -> capacity_service_pb2.ApplyLimitsRequest:
+    """Every level: kinds of work without gates of their own, Channels, Supplies."""
+    kinds = sorted({str(supply.kind) for supply in catalog.supplies.values()})
+    limits = [_limits(GLOBAL, kind, "", Limits()) for kind in kinds]
+    limits += [_limits(CHANNEL, item.id, "", item.limits) for item in catalog.channels.values()]
+    limits += [_limits(SUPPLY, item.id, item.channel, item.limits) for item in catalog.supplies.values()]
+    return capacity_service_pb2.ApplyLimitsRequest(catalog_revision=catalog.revision, limits=limits)
+
+
+def _limits(
+    kind: subject_pb2.SubjectKind.ValueType, name: str, channel_id: str, limits: Limits
+) -> capacity_pb2.SubjectLimits:
+    return capacity_pb2.SubjectLimits(
+        subject=subject_pb2.Subject(kind=kind, id=name),
+        channel_id=channel_id,
+        concurrency=limits.concurrency,
+        requests_per_minute=limits.rpm,
+        tokens_per_minute=limits.tpm,
+    )
+
+
+def reserved_from_proto(message: capacity_service_pb2.ReserveResponse) -> Reserved | Refused:
+    """Either half of the answer."""
+    if message.HasField("lease"):
+        expires = time_from_proto(message.lease.expire_time)
+        assert expires is not None  # every lease has an end
+        return Reserved(message.lease.id, expires)
+    refusal = message.refusal
+    sort = subject_pb2.SubjectKind.Name(refusal.subject.kind).removeprefix("SUBJECT_KIND_").lower()
+    return Refused(
+        level=f"{sort} {refusal.subject.id}",
+        gate=capacity_pb2.Gate.Name(refusal.gate).removeprefix("GATE_").lower(),
+        limit=refusal.limit,
+        used=refusal.used,
+        retry_at=time_from_proto(refusal.retry_time),
+    )
+
+
+def capacity_views(
+    message: capacity_service_pb2.GetCapacityResponse,
+) -> tuple[dict[str, CapacityView], dict[str, CapacityView], dict[str, CapacityView]]:
+    """(by kind, by Channel id, by Supply id)."""
+    views: dict[int, dict[str, CapacityView]] = {GLOBAL: {}, CHANNEL: {}, SUPPLY: {}}
+    for item in message.subjects:
+        views.setdefault(item.subject.kind, {})[item.subject.id] = CapacityView(
+            configured=item.configured,
+            in_use=item.in_use,
+            in_use_current_epoch=item.in_use_current_epoch,
+            rpm=item.requests_per_minute,
+            rpm_used=item.requests_used,
+            tpm=item.tokens_per_minute,
+            tpm_used=item.tokens_used,
+        )
+    return views[GLOBAL], views[CHANNEL], views[SUPPLY]
+
+
+# --- Prices -----------------------------------------------------------------------------------------------------------
+
+
+def quote_request(kind: str, mode: str, candidates: Sequence[Priced]) -> quote_service_pb2.QuoteCandidatesRequest:
+    """Every candidate with the input that it would be sent."""
+    return quote_service_pb2.QuoteCandidatesRequest(
+        kind=kind,
+        billing_mode=quote_pb2.BillingMode.Value(f"BILLING_MODE_{mode.upper()}"),
+        candidates=[
+            quote_pb2.Candidate(
+                supply_id=item.supply.id, price_rule_ids=item.supply.prices, input=struct_from(item.input)
+            )
+            for item in candidates
+        ],
+    )
+
+
+def quotes_from_proto(message: quote_service_pb2.QuoteCandidatesResponse) -> dict[str, QuoteView]:
+    """By Supply id."""
+    return {item.supply_id: _quote(item) for item in message.quotes}
+
+
+def _quote(item: quote_pb2.CandidateQuote) -> QuoteView:
+    if not item.HasField("quote"):
+        return QuoteView(unpriced_reason=item.unpriced_reason or "no quote")
+    money = money_from_proto(item.quote.amount)
+    return QuoteView(
+        amount=money.amount if money else None,
+        unpriced_reason="" if money else "the quote names no money",
+        rule_id=item.quote.rule_id,
+        rule_version=item.quote.rule_version,
+        exchange_rate=item.quote.exchange_rate,
+        kind=quote_pb2.QuoteKind.Name(item.quote.kind).removeprefix("QUOTE_KIND_").lower(),
+        explanation=item.quote.explanation,
+    )
+
+
+def prices_to_proto(catalog: Catalog) -> quote_service_pb2.ApplyPriceRulesRequest:
+    """Every rule as declared, and the rate table."""
+    return quote_service_pb2.ApplyPriceRulesRequest(
+        catalog_revision=catalog.revision,
+        currency=catalog.currency,
+        exchange_rates={currency: format(rate, "f") for currency, rate in catalog.fx.items()},
+        price_rules=[
+            quote_pb2.PriceRule(id=item.id, version=item.version, spec=struct_from(item.spec))
+            for item in catalog.prices.values()
+        ],
+    )
+
+
+# --- Providers --------------------------------------------------------------------------------------------------------
+
+
+def endpoint(channel: Channel) -> provider_pb2.ChannelEndpoint:
+    """How the account is reached."""
+    return provider_pb2.ChannelEndpoint(
+        channel_id=channel.id,
+        adapter=channel.adapter,
+        base_url=channel.base_url,
+        secret_ref=channel.secret,
+        timeouts=provider_pb2.Timeouts(
+            connect=duration(channel.timeouts.connect_s),
+            submit=duration(channel.timeouts.submit_s),
+            poll=duration(channel.timeouts.poll_s),
+        ),
+    )
+
+
+def job(supply: Supply, attempt: Attempt) -> provider_pb2.ProviderJob:
+    """The request as it was decided to be sent."""
+    return provider_pb2.ProviderJob(
+        attempt_id=attempt.id,
+        client_token=attempt.client_token,
+        kind=str(supply.kind),
+        upstream_model=supply.upstream_model,
+        input=struct_from(attempt.input),
+    )
+
+
+def submitted_from_proto(message: provider_service_pb2.SubmitResponse) -> Submitted:
+    """The job's id; what it gave, where it finished within the call."""
+    delivered = _delivered(message.result) if message.HasField("result") else None
+    return Submitted(message.provider_task_id, delivered)
+
+
+def polled_from_proto(message: provider_service_pb2.PollResponse) -> Polled:
+    """Where it stands. A state from a later release reads as running: the next poll asks again."""
+    known = message.state in provider_pb2.JobState.values() and message.state != provider_pb2.JOB_STATE_UNSPECIFIED
+    state = provider_pb2.JobState.Name(message.state).removeprefix("JOB_STATE_").lower() if known else "running"
+    return Polled(
+        state=state,
+        delivered=_delivered(message.result) if message.HasField("result") else None,
+        failure=failures.from_proto(message.failure) if message.HasField("failure") else None,
+    )
+
+
+def reconciled_from_proto(message: provider_service_pb2.ReconcileResponse) -> Reconciled:
+    """The verdict; one that this release does not know is `unknown`."""
+    known = message.verdict in provider_pb2.ReconcileVerdict.values() and message.verdict != 0
+    name = provider_pb2.ReconcileVerdict.Name(message.verdict) if known else "RECONCILE_VERDICT_UNKNOWN"
+    verdict = name.removeprefix("RECONCILE_VERDICT_").lower()
+    return Reconciled(verdict, message.provider_task_id, message.evidence)
+
+
+def _delivered(message: provider_pb2.ProviderResult) -> Delivered:
+    return Delivered(
+        artifacts=tuple(Artifact(item.sha256, item.media_type, item.size_bytes) for item in message.artifacts),
+        output=struct_to_dict(message.output),
+        usage=struct_to_dict(message.usage),
+        reported_cost=money_from_proto(message.reported_cost),
+    )

@@ -1,0 +1,221 @@
+"""Tasks, Attempts, Selections and alerts."""
+
+from libs.faults.fault import Fault
+from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_from_proto, time_to_proto
+from pointsman.common.v1 import artifact_pb2
+from pointsman.routing.v1 import alert_pb2, routing_service_pb2, task_pb2
+from services.routing.app.submit_task import Submission
+from services.routing.domain.decision import Decision, Fate, Inputs
+from services.routing.domain.request import Request
+from services.routing.domain.rounds import SelectionRound
+from services.routing.domain.selection_record import recorded_decision, recorded_inputs
+from services.routing.domain.task import Attempt, Result, Task, TaskState
+from services.routing.ports import Alert, TaskQuery
+from services.routing.wire import failures
+
+DEFAULT_PAGE = 100
+LARGEST_PAGE = 1000
+
+PRIORITIES = {
+    task_pb2.PRIORITY_UNSPECIFIED: "normal",
+    task_pb2.PRIORITY_HIGH: "high",
+    task_pb2.PRIORITY_NORMAL: "normal",
+    task_pb2.PRIORITY_LOW: "low",
+}
+PRIORITY_NUMBERS = {
+    "high": task_pb2.PRIORITY_HIGH,
+    "normal": task_pb2.PRIORITY_NORMAL,
+    "low": task_pb2.PRIORITY_LOW,
+}
+
+
+def submission_from_proto(message: routing_service_pb2.SubmitTaskRequest) -> Submission:
+    """What is handed over. Fault `validation_failed` naming every required field that is missing."""
+    missing = [name for name in ("request_id", "tenant", "model") if not getattr(message, name)]
+    if missing:
+        raise Fault.invalid(*((f"/{name}", "is required") for name in missing))
+    options = message.options
+    if options.priority not in PRIORITIES:
+        raise Fault.invalid(("/options/priority", "must be high, normal or low"))
+    request = Request(
+        tenant=message.tenant,
+        model=message.model,
+        input=struct_to_dict(message.input),
+        degradation=options.degradation,
+        billing_mode=options.billing_mode,
+        priority=PRIORITIES[options.priority],
+        deadline=time_from_proto(options.deadline_time),
+    )
+    return Submission(message.request_id, request, message.run_id, message.node_id)
+
+
+def query_from_proto(message: routing_service_pb2.ListTasksRequest) -> TaskQuery:
+    """Which Tasks are asked for. Fault `validation_failed` for a state that does not exist."""
+    known = {number: name for name, number in task_pb2.TaskState.items() if number}
+    if any(state not in known for state in message.states):
+        raise Fault.invalid(("/states", "names a state that does not exist"))
+    return TaskQuery(
+        task_ids=tuple(message.task_ids),
+        states=tuple(known[state].removeprefix("TASK_STATE_").lower() for state in message.states),
+        uncertain=message.with_uncertain_attempts,
+        tenant=message.tenant,
+        page_size=page_size(message.page_size),
+        page_token=message.page_token,
+    )
+
+
+def page_size(asked: int) -> int:
+    """Between 1 and 1000, 100 where nothing is said."""
+    return min(max(asked, 0) or DEFAULT_PAGE, LARGEST_PAGE)
+
+
+def task_to_proto(task: Task) -> task_pb2.Task:
+    """A Task with its Attempts."""
+    return task_pb2.Task(
+        id=task.id,
+        run_id=task.run_id,
+        node_id=task.node_id,
+        tenant=task.request.tenant,
+        model=task.request.model,
+        state=task_pb2.TaskState.Value(f"TASK_STATE_{task.state.name}"),
+        waiting_reason=task.waiting_reason,
+        attempts=[attempt_to_proto(attempt) for attempt in task.attempts],
+        selection_round_count=task.rounds,
+        result=result_to_proto(task.result) if task.state is TaskState.SUCCEEDED and task.result else None,
+        failure=failures.to_proto(task.failure),
+        create_time=time_to_proto(task.created_at),
+        finish_time=time_to_proto(task.finished_at),
+        cost=money_to_proto(task.spent),
+        revision=task.revision,
+        input=struct_from(task.request.input),
+        options=options_to_proto(task.request),
+        cancel_requested=task.cancel_requested,
+        kind=task.kind,
+    )
+
+
+def options_to_proto(request: Request) -> task_pb2.TaskOptions:
+    """What was said beside the input."""
+    return task_pb2.TaskOptions(
+        degradation=request.degradation,
+        billing_mode=request.billing_mode,
+        priority=PRIORITY_NUMBERS.get(request.priority, task_pb2.PRIORITY_UNSPECIFIED),
+        deadline_time=time_to_proto(request.deadline),
+    )
+
+
+def attempt_to_proto(attempt: Attempt) -> task_pb2.Attempt:
+    """One Attempt."""
+    return task_pb2.Attempt(
+        id=attempt.id,
+        number=attempt.number,
+        supply_id=attempt.supply,
+        channel_id=attempt.channel,
+        state=task_pb2.AttemptState.Value(f"ATTEMPT_STATE_{attempt.state.name}"),
+        client_token=attempt.client_token,
+        provider_task_id=attempt.provider_task_id,
+        failure=failures.to_proto(attempt.failure),
+        quote=money_to_proto(attempt.quote),
+        cost=money_to_proto(attempt.cost),
+        submit_time=time_to_proto(attempt.submitted_at),
+        accept_time=time_to_proto(attempt.accepted_at),
+        finish_time=time_to_proto(attempt.finished_at),
+        epoch=attempt.epoch,
+        selection_round=attempt.round,
+        reconcile_count=attempt.reconcile_count,
+        uncertain_deadline_time=time_to_proto(attempt.uncertain_deadline),
+        task_id=attempt.task_id,
+    )
+
+
+def result_to_proto(result: Result) -> task_pb2.TaskResult:
+    """What a Task gave. A degraded result says so (TIER-6)."""
+    degradation = None
+    if result.rule:
+        degradation = task_pb2.Degradation(
+            rule_id=result.rule,
+            requested_profile=result.requested_profile,
+            actual_profile=result.actual_profile,
+            dropped_inputs=result.dropped_inputs,
+        )
+    return task_pb2.TaskResult(
+        artifacts=[
+            artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
+            for item in result.artifacts
+        ],
+        output=struct_from(result.output),
+        degradation=degradation,
+        usage=struct_from(result.usage),
+        profile=result.actual_profile or result.requested_profile,
+    )
+
+
+def selection_to_proto(item: SelectionRound) -> task_pb2.Selection:
+    """One round, for a person and for replay."""
+    decision, inputs = recorded_decision(item.record), recorded_inputs(item.record)
+    return task_pb2.Selection(
+        round=item.round,
+        tier=decision.tier,
+        policy_id=inputs.policy.id,
+        policy_revision=inputs.policy.revision,
+        baseline=money_to_proto(decision.baseline),
+        spent=money_to_proto(inputs.spent),
+        candidates=[_fate(fate) for fate in decision.fates],
+        chosen_supply_id=decision.chosen,
+        steps=decision.steps,
+        decide_time=time_to_proto(item.decided_at),
+        record_json=item.record,
+        outcome=_outcome(item, decision),
+        limits=struct_from(_limits(inputs)),
+    )
+
+
+def _outcome(item: SelectionRound, decision: Decision) -> str:
+    words = item.note or decision.waiting_reason or decision.failure_code
+    return f"{item.outcome.value}: {words}" if words else item.outcome.value
+
+
+def _limits(inputs: Inputs) -> dict[str, object]:
+    """The guardrails that were in force (COST-8)."""
+    policy = inputs.policy
+    return {
+        "currency": inputs.currency,
+        "stable_cost_multiplier_limit": policy.stable_cost_multiplier_limit,
+        "fallback_cost_multiplier_limit": policy.fallback_cost_multiplier_limit,
+        "absolute_cost_limit": policy.absolute_cost_limit,
+        "emergency_availability": policy.emergency_availability,
+        "emergency_cost_limit": policy.emergency_cost_limit,
+    }
+
+
+def _fate(fate: Fate) -> task_pb2.CandidateFate:
+    return task_pb2.CandidateFate(
+        supply_id=fate.supply,
+        tier=fate.tier,
+        fate=fate.fate,
+        rank=fate.rank,
+        step=fate.step,
+        reason=fate.reason,
+        figures=fate.figures,
+        quote=money_to_proto(fate.quote),
+        health=fate.health,
+        success_rate=fate.success_rate,
+        free_slots=fate.free_slots,
+        priority=fate.priority,
+    )
+
+
+def alert_to_proto(alert: Alert) -> alert_pb2.Alert:
+    """One alert."""
+    return alert_pb2.Alert(
+        id=alert.id,
+        kind=alert.kind,
+        severity=alert.severity,
+        subject=alert.subject,
+        message=alert.message,
+        cause=alert.cause,
+        link=alert.link,
+        create_time=time_to_proto(alert.created_at),
+        acknowledge_time=time_to_proto(alert.acknowledged_at),
+        count=alert.count,
+    )
