@@ -1,0 +1,139 @@
+"""Puts the context together: the only module that knows both its inside and its machines."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from libs.host.hosted import ComposedContext, Registration
+from libs.host.ticker import Ticker
+from libs.kernel.world import World
+from libs.store.database import Database
+from libs.store.engine import Bounds
+from libs.store.migrations import migrate
+from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
+from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
+from services.routing.app.catalog_desk import CatalogDesk, CatalogView
+from services.routing.app.desk import Bell, Desk, Store
+from services.routing.app.follow_health import HealthFollower
+from services.routing.app.keep_leases import keep_leases
+from services.routing.app.perform_step import perform_step
+from services.routing.app.push_catalog import CatalogPush
+from services.routing.app.tell_outcomes import tell_outcomes
+from services.routing.app.work_queue import WorkQueue
+from services.routing.peers.capacity import RemoteCapacity
+from services.routing.peers.health import RemoteHealth
+from services.routing.peers.provider import RemoteProvider
+from services.routing.peers.quotes import RemoteQuotes
+from services.routing.ports import CatalogStore, Lane
+from services.routing.servicer.catalog import CatalogServicer
+from services.routing.servicer.routing import RoutingServicer
+from services.routing.settings import Settings
+from services.routing.store.catalog_memory import MemoryCatalogStore
+from services.routing.store.catalog_postgres import PostgresCatalogStore
+from services.routing.store.tasks_memory import MemoryTasks
+from services.routing.store.tasks_postgres import PostgresTasks
+
+SCHEMA = "routing"
+VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
+ROUTING_SERVICE = "pointsman.routing.v1.RoutingService"
+CATALOG_SERVICE = "pointsman.routing.v1.CatalogService"
+PUSH_INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Stores:
+    tasks: Store
+    catalog: CatalogStore
+    migration: Callable[[], Awaitable[object]] | None = None
+    close: tuple[Callable[[], Awaitable[object]], ...] = ()
+
+
+def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
+    """The context, not yet at work. It calls health, capacity, cost_quote and provider_adapter."""
+    stores = _open(settings)
+    view = CatalogView(stores.catalog, world.clock)
+    desk = _desk(settings, channels, world, stores, view)
+    queues = (
+        WorkQueue(desk, Lane.DISPATCH, settings.dispatch_concurrency, perform_step),
+        WorkQueue(desk, Lane.FOLLOW, settings.follow_concurrency, perform_step),
+    )
+    push = CatalogPush(view, desk.health, desk.capacity, desk.quotes, world.clock)
+    catalog_desk = CatalogDesk(stores.catalog, view, desk.provider, world.clock)
+    tickers = _tickers(desk, queues, push, catalog_desk)
+    return ComposedContext(
+        SCHEMA,
+        _registrations(desk, catalog_desk),
+        migration=stores.migration,
+        tickers=tickers,
+        finish=(*(queue.drain for queue in queues), *stores.close),
+    )
+
+
+def _open(settings: Settings) -> _Stores:
+    if settings.database_url == "memory:":
+        return _Stores(MemoryTasks(), MemoryCatalogStore())
+    database = Database(settings.database_url, schema=SCHEMA, bounds=Bounds(pool_size=settings.pool_size))
+    return _Stores(
+        PostgresTasks(database),
+        PostgresCatalogStore(database),
+        partial(migrate, settings.database_url, schema=SCHEMA, versions=VERSIONS),
+        (database.close,),
+    )
+
+
+def _desk(settings: Settings, channels: Any, world: World, stores: _Stores, view: CatalogView) -> Desk:
+    timeout_s = settings.peer_timeout_s
+    return Desk(
+        store=stores.tasks,
+        catalog=view,
+        health=RemoteHealth(channels.to("health"), timeout_s),
+        capacity=RemoteCapacity(channels.to("capacity"), timeout_s, settings.capacity_ttl_s),
+        quotes=RemoteQuotes(channels.to("cost_quote"), timeout_s),
+        provider=RemoteProvider(channels.to("provider_adapter"), timeout_s, settings.delivery_s),
+        world=world,
+        settings=settings,
+        worker=world.ids.ulid(),
+        bell=Bell(),
+        turn=asyncio.Lock(),
+    )
+
+
+def _tickers(
+    desk: Desk, queues: tuple[WorkQueue, WorkQueue], push: CatalogPush, catalog_desk: CatalogDesk
+) -> tuple[Ticker, ...]:
+    settings, world = desk.settings, desk.world
+
+    async def prolong() -> None:
+        for queue in queues:
+            await queue.prolong()
+
+    async def tell_catalog() -> None:
+        await push.tick()
+
+    scans = tuple(
+        Ticker(f"routing.{lane}", queue.scan, world=world, interval_s=settings.scan_interval_s, backoff_max_s=1.0)
+        for lane, queue in zip(("dispatch", "follow"), queues, strict=True)
+    )
+    pushing = Ticker("routing.catalog", tell_catalog, world=world, interval_s=PUSH_INTERVAL_S)
+    desk.bell.listeners = tuple(scan.wake for scan in scans)
+    catalog_desk.changed.append(pushing.wake)
+    health = HealthFollower(desk)
+    return (
+        pushing,
+        Ticker("routing.claims", prolong, world=world, interval_s=settings.heartbeat_s, backoff_max_s=1.0),
+        Ticker("routing.leases", partial(keep_leases, desk), world=world, interval_s=settings.renew_interval_s),
+        Ticker("routing.health", health.tick, world=world, interval_s=settings.health_poll_s * 0.9),
+        Ticker("routing.outcomes", partial(tell_outcomes, desk), world=world, interval_s=settings.report_interval_s),
+        *scans,
+    )
+
+
+def _registrations(desk: Desk, catalog_desk: CatalogDesk) -> tuple[Registration, ...]:
+    routing, catalog = RoutingServicer(desk), CatalogServicer(catalog_desk)
+    return (
+        (ROUTING_SERVICE, lambda server: add_RoutingServiceServicer_to_server(routing, server)),
+        (CATALOG_SERVICE, lambda server: add_CatalogServiceServicer_to_server(catalog, server)),
+    )
