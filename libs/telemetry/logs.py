@@ -62,12 +62,17 @@ class PlainLines(logging.Formatter):
         return f"{line}\n{error}" if error else line
 
 
-def configure(level: str = "info", stream: TextIO | None = None, plain: bool | None = None) -> None:
-    """Send the root logger to `stream` (stderr); `plain` None decides by whether it is a terminal. Call once, early."""
+def configure(
+    level: str = "info",
+    stream: TextIO | None = None,
+    plain: bool | None = None,
+    logger: logging.Logger | None = None,
+) -> None:
+    """Send `logger` (the root) to `stream` (stderr); `plain` None: whether it is a terminal. Call once, early."""
     stream = stream if stream is not None else sys.stderr
     handler = logging.StreamHandler(stream)
     handler.setFormatter(PlainLines() if (stream.isatty() if plain is None else plain) else JsonLines())
-    root = logging.getLogger()
+    root = logger if logger is not None else logging.getLogger()
     for old in tuple(root.handlers):
         root.removeHandler(old)
     root.addHandler(handler)
