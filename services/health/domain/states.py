@@ -96,9 +96,15 @@ TABLE: Mapping[tuple[State, Signal], Move] = MappingProxyType(_rows())
 
 
 def diagram() -> str:
-    """The table as a Mermaid state diagram; operators' commands are drawn once, from any state that takes them."""
+    """The table as a Mermaid state diagram. Operators' commands stand in notes: they lead from nearly everywhere."""
     lines = ["stateDiagram-v2", "    [*] --> healthy"]
     for (state, signal), move in TABLE.items():
-        epoch = ", epoch + 1" if move.new_epoch else ""
-        lines.append(f"    {state} --> {move.to}: {signal} ({move.event}{epoch})")
+        if signal not in COMMANDS:
+            epoch = ", epoch + 1" if move.new_epoch else ""
+            lines.append(f"    {state} --> {move.to}: {signal} ({move.event}{epoch})")
+    for command in (signal for signal in Signal if signal in COMMANDS):
+        sources = [state for state in State if (state, command) in TABLE]
+        to = TABLE[sources[0], command].to
+        lines += [f"    note left of {to}", f"        {command}, epoch + 1, from:", f"        {', '.join(sources)}"]
+        lines.append("    end note")
     return "\n".join(lines) + "\n"
