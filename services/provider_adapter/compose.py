@@ -52,5 +52,5 @@ def build(
         NAME,
         ((SERVICE, lambda server: add_ProviderServiceServicer_to_server(servicer, server)),),
         begin=(driver.open,),
-        finish=(driver.close,),
+        finish=(media.stop, driver.close),
     )

@@ -24,7 +24,7 @@ class Settings:
     margin_s: float = 0.5
     answer_bytes: int = 128 * MIB
     media_bytes: int = 1024 * MIB
-    material_bytes: int = 50 * MIB
+    material_bytes: int = 45 * MIB
     media_s: float = 120.0
     media_tries: int = 3
     media_backoff_s: float = 0.25

@@ -1,12 +1,12 @@
 """Results into the store, materials out of it. Bytes are checked for what they are before they are called a result."""
 
-import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.telemetry import metrics, names
+from services.provider_adapter.app.errands import Errands
 from services.provider_adapter.domain.exchange import ExchangeBroken
 from services.provider_adapter.domain.job import Content, Endpoint, Job, artifacts_of
 from services.provider_adapter.domain.media import SNIFF_BYTES, settled_type
@@ -14,7 +14,6 @@ from services.provider_adapter.domain.outcomes import Made, Media, Result, Store
 from services.provider_adapter.ports import Download, MediaStore, Transport
 from services.provider_adapter.settings import Settings
 
-log = logging.getLogger(__name__)
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -38,6 +37,7 @@ class MediaWorks:
         self._store = store
         self._world = world
         self._settings = settings
+        self._errands: Errands[Stored] = Errands()
 
     async def with_contents(self, job: Job) -> Job:
         """The job with the bytes of every artifact that its input names."""
@@ -46,17 +46,27 @@ class MediaWorks:
             contents[sha256] = await self._store.content(sha256, self._settings.material_bytes)
         return replace(job, contents=contents) if contents else job
 
-    async def kept(self, made: Made, endpoint: Endpoint) -> Result:
-        """Everything that was made, stored. Raises NotFetched or NoMedia."""
-        artifacts = [await self._keep(media) for media in made.media]
+    async def kept(self, made: Made, job: Job, endpoint: Endpoint) -> Result:
+        """Everything that a job made, stored. Raises NotFetched or NoMedia."""
+        artifacts = [
+            await self._keep(media, f"{endpoint.channel_id} {job.attempt_id} {index}")
+            for index, media in enumerate(made.media)
+        ]
         size = sum(artifact.size_bytes for artifact in artifacts)
         labels = {"adapter": endpoint.adapter, "channel": endpoint.channel_id}
         metrics.PROCESS.counter(names.PROVIDER_BYTES, **labels).inc(size)
         return Result(tuple(artifacts), made.output, made.usage)
 
-    async def _keep(self, media: Media) -> Stored:
+    async def stop(self) -> None:
+        """Give up fetches that nobody waits for any more."""
+        await self._errands.stop()
+
+    async def _keep(self, media: Media, key: str) -> Stored:
         if media.data:
-            return await self._store_stream(_once(media.data), media.media_type, media.family, len(media.data))
+            return await self._store_stream(_once(media.data), media.media_type, media.family)
+        return await self._errands.run(key, lambda: self._brought(media))
+
+    async def _brought(self, media: Media) -> Stored:
         for number in range(1, self._settings.media_tries + 1):
             try:
                 return await self._fetch(media)
@@ -81,14 +91,12 @@ class MediaWorks:
             raise NotFetched(error.how.value) from None
 
     async def _take(self, download: Download, family: str) -> Stored:
-        stored = await self._store_stream(download.chunks, download.media_type, family, download.length)
+        stored = await self._store_stream(download.chunks, download.media_type, family)
         if download.length is not None and stored.size_bytes != download.length:
             raise NotFetched(f"{stored.size_bytes} of {download.length} bytes came")
         return stored
 
-    async def _store_stream(
-        self, chunks: AsyncIterator[bytes], claimed: str, family: str, length: int | None
-    ) -> Stored:
+    async def _store_stream(self, chunks: AsyncIterator[bytes], claimed: str, family: str) -> Stored:
         head = b""
         async for chunk in chunks:
             head += chunk

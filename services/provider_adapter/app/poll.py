@@ -39,14 +39,14 @@ class PollJob:
             polled = poll.parse(response, job)
             self._conversation.notice(line, Phase.POLL, polled.unknown_fields)
             if polled.made is not None:
-                return await self._brought_home(line, polled.made)
+                return await self._brought_home(line, job, polled.made)
             failure = polled.failure
             return Standing(polled.state, failure=failure and hidden(failure, job.input, line.secret))
 
-    async def _brought_home(self, line: Line, made: Made) -> Standing:
+    async def _brought_home(self, line: Line, job: Job, made: Made) -> Standing:
         provider = line.endpoint.adapter
         try:
-            return Standing(JobState.SUCCEEDED, await self._media.kept(made, line.endpoint))
+            return Standing(JobState.SUCCEEDED, await self._media.kept(made, job, line.endpoint))
         except NotFetched as error:  # the job is done; its result may be there at the next poll
             metadata = {"evidence": f"media: {error}", "reason": "provider_error"}
             raise Fault.of("poll_failed", provider=provider, metadata=metadata) from None

@@ -106,6 +106,8 @@ def of_document(document: Any, root: str = "body") -> Reading:
     """Read a JSON value that is already parsed."""
     clues = list(_walk(root, document, 0))[:CLUE_LIMIT]
     codes = sorted((clue for kind, clue in clues if kind == "code"), key=lambda clue: -clue.depth)
+    # "status" holds now a code, now the state of a task: it is asked after the codes proper.
+    codes += sorted((clue for kind, clue in clues if kind == "state" and _telling(clue.text)), key=lambda c: -c.depth)
     messages = sorted((clue for kind, clue in clues if kind == "message"), key=lambda clue: -clue.depth)
     state = next((clue.text for kind, clue in clues if kind == "state"), "")
     detail = document.get("detail") if isinstance(document, Mapping) else None
@@ -149,7 +151,7 @@ def _field(path: str, name: str, value: Any, depth: int) -> Iterator[tuple[str, 
 def _text(path: str, flat: str, value: str, depth: int) -> Iterator[tuple[str, Clue]]:
     if flat in _STATES:
         yield "state", Clue(path, value, depth)
-    if flat in _CODES and value.strip().lower() not in _FINE and len(value) <= 120:
+    elif flat in _CODES and _telling(value):
         yield "code", Clue(path, value, depth)
     if flat in _MESSAGES and value.strip():
         inner = embedded(value)
@@ -157,6 +159,11 @@ def _text(path: str, flat: str, value: str, depth: int) -> Iterator[tuple[str, C
             yield from _walk(f"{path}!", inner, depth + 2)
         if inner is None or not value.lstrip().startswith(("{", "[")):
             yield "message", Clue(path, value[:TEXT_LIMIT], depth)
+
+
+def _telling(value: str) -> bool:
+    """Whether a text may be a code that tells of a failure."""
+    return len(value) <= 120 and value.strip().lower() not in _FINE
 
 
 def embedded(text: str) -> Any:

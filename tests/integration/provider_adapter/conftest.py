@@ -136,7 +136,9 @@ def _duration(seconds: float) -> Duration:
     return value
 
 
-def make_job(token: str = "token-1", kind: str = "video", model: str = SEEDANCE, **given: Any) -> provider_pb2.ProviderJob:
+def make_job(
+    token: str = "token-1", kind: str = "video", model: str = SEEDANCE, **given: Any
+) -> provider_pb2.ProviderJob:
     """A job in Pointsman's words."""
     values = Struct()
     values.update(given)

@@ -1,4 +1,4 @@
-"""A server that reads requests byte by byte and does exactly what a test says, so that nothing is hidden by a framework."""
+"""A server that does exactly what a test says with each request, so that nothing is hidden by a framework."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

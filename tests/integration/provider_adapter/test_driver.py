@@ -50,7 +50,7 @@ async def test_a_connection_dropped_after_the_body_is_one_request(driver, method
 @pytest.mark.parametrize("end", [drops, resets])
 @pytest.mark.parametrize("method", ["POST", "DELETE", "GET", "PUT"])
 async def test_a_reused_connection_dropped_after_the_body_is_one_request(driver, method, end) -> None:
-    """ERR-1a ATT-5: on a kept-alive connection, where aiohttp re-sends idempotent methods, nothing is re-sent either."""
+    """ERR-1a ATT-5: nor on a kept-alive connection, where aiohttp would send idempotent methods again."""
     async with RawServer([answers("200 OK"), end]) as server:
         await driver.exchange(request(method, fresh=False), to(server))
         with pytest.raises(ExchangeBroken) as broken:
@@ -118,8 +118,8 @@ async def test_no_redirect_is_followed_with_our_key(driver, method) -> None:
 
 async def test_before_a_connection_nothing_has_left(driver) -> None:
     """ERR-1a: a refused connection and a failed handshake are failures before sending."""
+    target = Target("http://127.0.0.1:1", "Authorization", "Bearer hush", 2.0, 5.0)
     with pytest.raises(ExchangeBroken) as refused:
-        target = Target("http://127.0.0.1:1", "Authorization", "Bearer hush", 2.0, 5.0)
         await driver.exchange(request("POST", fresh=True), target)
     assert (refused.value.how, refused.value.may_have_arrived) == (Broken.CONNECT_REFUSED, False)
     async with RawServer([drops]) as server:

@@ -83,7 +83,10 @@ def _fault(fault: Fault) -> dict[str, Any]:
 
 def _made(made: Made) -> dict[str, Any]:
     media = [
-        {"family": item.family, **({"url": item.url} if item.url else {"sha256": hashlib.sha256(item.data).hexdigest()})}
+        {
+            "family": item.family,
+            **({"url": item.url} if item.url else {"sha256": hashlib.sha256(item.data).hexdigest()}),
+        }
         for item in made.media
     ]
     return {"media": media, "output": dict(made.output), "usage": dict(made.usage)}

@@ -1,0 +1,80 @@
+"""Fakes of the ports: a transport that plays what a test says, a media store in memory."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from libs.blobs.blob import Blob
+from libs.faults.fault import Fault
+from services.provider_adapter.domain.exchange import ExchangeBroken, HttpRequest, HttpResponse
+from services.provider_adapter.domain.job import Content
+from services.provider_adapter.domain.media import digest
+from services.provider_adapter.domain.outcomes import Stored
+from services.provider_adapter.ports import Download, Target
+
+Play = HttpResponse | ExchangeBroken
+MP4 = b"\x00\x00\x00\x18ftypmp42" + b"v" * 100
+
+
+@dataclass
+class PlayedTransport:
+    """Implements `Transport`. `plays` are the answers in turn; `files` what `fetch` finds, in turn per URL."""
+
+    plays: list[Play] = field(default_factory=list)
+    files: dict[str, list[Any]] = field(default_factory=dict)
+    sent: list[tuple[HttpRequest, Target]] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+
+    async def exchange(self, request: HttpRequest, target: Target) -> HttpResponse:
+        """The next play."""
+        self.sent.append((request, target))
+        play = self.plays.pop(0)
+        if isinstance(play, ExchangeBroken):
+            raise play
+        return play
+
+    @asynccontextmanager
+    async def fetch(self, url: str) -> AsyncIterator[Download]:
+        """The next file of that URL; the last one stays."""
+        self.fetched.append(url)
+        files = self.files[url]
+        file = files.pop(0) if len(files) > 1 else files[0]
+        if isinstance(file, Exception):
+            raise file
+        yield file() if isinstance(file, Callable) else file
+
+
+def download(data: bytes, media_type: str = "video/mp4", status: int = 200, length: int | None = None) -> Any:
+    """Makes a Download of these bytes, anew at every fetch."""
+
+    def make() -> Download:
+        async def chunks() -> AsyncIterator[bytes]:
+            for start in range(0, len(data), 10):
+                yield data[start : start + 10]
+
+        return Download(status, media_type, len(data) if length is None else length, chunks())
+
+    return make
+
+
+@dataclass
+class MemoryMedia:
+    """Implements `MediaStore`."""
+
+    kept: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+
+    async def keep(self, chunks: AsyncIterator[bytes], media_type: str, max_bytes: int) -> Stored:
+        """See `MediaStore.keep`."""
+        data = b"".join([chunk async for chunk in chunks])
+        if len(data) > max_bytes:
+            raise Fault.of("payload_too_large")
+        blob = Blob(digest(data), len(data), media_type)
+        self.kept[blob.sha256] = (data, media_type)
+        return Stored(blob.sha256, media_type, len(data))
+
+    async def content(self, sha256: str, max_bytes: int) -> Content:
+        """See `MediaStore.content`."""
+        if sha256 not in self.kept:
+            raise Fault.of("material_unreachable")
+        return Content(*self.kept[sha256])

@@ -1,0 +1,83 @@
+"""Finding the evidence wherever a provider puts it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.provider_adapter.domain.reading import Shape, read
+
+CODE = "OutputVideoSensitiveContentDetected"
+ERROR = {"error": {"code": CODE, "message": "may contain sensitive information"}}
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        ERROR,
+        [ERROR],
+        {"code": "fail_to_fetch_task", "message": json.dumps(ERROR)},
+        {"error": {"message": f"upstream said: {json.dumps(ERROR)} (500)", "code": "bad_response_status_code"}},
+        {"error": {"code": 400, "message": "Provider returned error", "metadata": {"raw": json.dumps(ERROR)}}},
+        {"error": {"code": "backend", "details": json.dumps(ERROR)}},
+        {"code": "success", "data": {"status": "FAILURE", "fail_reason": "task failed", "data": ERROR}},
+        {"Response": {"Error": {"Code": CODE, "Message": "x"}}},
+        {"output": {"task_status": "FAILED", "code": CODE, "message": "x"}},
+    ],
+    ids=["plain", "list", "text", "words", "raw", "details", "twice", "response", "output"],
+)
+def test_the_innermost_code_is_found_first(wrapped: Any) -> None:
+    """ERR-1: a wrapper's own code never hides the one that it wraps."""
+    reading = read(json.dumps(wrapped).encode())
+    assert reading.codes[0].text == CODE
+
+
+@pytest.mark.parametrize(
+    ("body", "shape"),
+    [
+        (b"", Shape.EMPTY),
+        (b"  \r\n", Shape.EMPTY),
+        (b'{"a": 1}', Shape.JSON),
+        (b'{"a": ', Shape.CUT),
+        (b"<html></html>", Shape.HTML),
+        (b"<?xml version='1.0'?><Error><Code>NoSuchKey</Code></Error>", Shape.XML),
+        (b"event: error\ndata: {}\n\n", Shape.EVENTS),
+        (b"error code: 520", Shape.TEXT),
+        (b"\xff\xfe\x00", Shape.BINARY),
+        (b"[" * 100_000, Shape.CUT),
+    ],
+)
+def test_the_shape_of_a_body(body: bytes, shape: Shape) -> None:
+    """ERR-1a: what cannot be read has a shape that says so."""
+    assert read(body).shape is shape
+
+
+def test_what_users_and_models_wrote_is_no_evidence() -> None:
+    """ERR-1: a prompt about sensitive content, echoed in an answer, proves nothing."""
+    body = {"prompt": "nsfw", "input": {"text": "rate limit"}, "choices": [{"message": {"content": "moderation"}}]}
+    reading = read(json.dumps(body).encode())
+    assert (reading.codes, reading.messages) == ((), ())
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(st.sampled_from(["error", "code", "message", "detail", "data", "status", "x"]), inner)
+        ),
+        max_leaves=30,
+    )
+)
+def test_reading_never_fails(document: Any) -> None:
+    """ERR-1: any JSON is read, and every clue says where it stands."""
+    reading = read(json.dumps(document).encode())
+    assert all(clue.path.startswith("body") for clue in (*reading.codes, *reading.messages))
+
+
+@given(st.binary(max_size=300))
+def test_reading_bytes_never_fails(body: bytes) -> None:
+    """ERR-1: any bytes are read."""
+    read(body)

@@ -1,0 +1,77 @@
+"""What records prove about an unanswered submission."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.provider_adapter.domain.outcomes import Listed, Verdict
+from services.provider_adapter.domain.reconciliation import CLOCK_SKEW_S, Submission, settled, verdict
+
+SENT = 1000.0
+SUBMISSION = Submission(SENT, submit_timeout_s=30.0)
+LATE = SENT + 500.0
+SETTLE = 10.0
+
+
+def page(*times: float, found: str = "", total: int | None = None, unmarked: tuple[float, ...] = ()) -> Listed:
+    """A page of records of these times."""
+    return Listed(
+        found=found,
+        seen=len(times),
+        total=total,
+        oldest_s=min(times, default=None),
+        newest_s=max(times, default=None),
+        descending=list(times) == sorted(times, reverse=True),
+        unmarked_s=unmarked,
+    )
+
+
+def of(*pages: Listed, read_s: float = LATE) -> Verdict:
+    """The verdict over pages."""
+    return verdict(pages, SUBMISSION, read_s, SETTLE).verdict
+
+
+def test_our_token_proves_acceptance_at_any_time() -> None:
+    """ATT-6: a record with our token is our job, however early, however incomplete the listing."""
+    assert of(page(SENT, found="cgt-1", total=999), read_s=SENT) is Verdict.ACCEPTED
+
+
+def test_absence_proves_only_when_everything_was_seen() -> None:
+    """ATT-6: all records, or in falling order back beyond the submission; nothing else."""
+    long_ago = SENT - CLOCK_SKEW_S - 1
+    assert of(page(SENT, total=1)) is Verdict.NOT_ACCEPTED
+    assert of(page(total=0)) is Verdict.NOT_ACCEPTED
+    assert of(page(SENT, long_ago)) is Verdict.NOT_ACCEPTED
+    assert of(page(SENT, SENT - 1)) is Verdict.UNKNOWN
+    assert of(page(long_ago, SENT)) is Verdict.UNKNOWN
+    assert of(page(SENT, SENT - 1), page(SENT + 5, long_ago)) is Verdict.UNKNOWN
+    assert of(page(SENT, total=2)) is Verdict.UNKNOWN
+
+
+def test_a_record_without_a_token_may_be_ours() -> None:
+    """ATT-6: an unmarked record of that time leaves the question open; an old one does not."""
+    assert of(page(SENT, total=1, unmarked=(SENT,))) is Verdict.UNKNOWN
+    assert of(page(SENT, total=1, unmarked=(SENT - 500,))) is Verdict.NOT_ACCEPTED
+
+
+def test_absence_proves_nothing_while_the_request_may_be_under_way() -> None:
+    """ATT-6: not right after the sending, and not right after the submission timeout."""
+    for age, expected in ((0, False), (9.9, False), (10, True), (29.9, True), (30, False), (39.9, False), (40, True)):
+        assert settled(SUBMISSION, SENT + age, SETTLE) is expected, age
+
+
+@given(
+    st.lists(st.lists(st.floats(0, 2000), max_size=4), min_size=1, max_size=4),
+    st.none() | st.integers(0, 20),
+    st.floats(SENT, SENT + 100),
+)
+def test_not_accepted_is_never_said_early_or_of_a_part(
+    times: list[list[float]], total: int | None, read_s: float
+) -> None:
+    """ATT-6: whatever the pages, NOT_ACCEPTED needs the age and a complete listing."""
+    pages = [page(*moments, total=total) for moments in times]
+    if of(*pages, read_s=read_s) is Verdict.NOT_ACCEPTED:
+        assert settled(SUBMISSION, read_s, SETTLE)
+        seen = sum(item.seen for item in pages)
+        falling = [moment for moments in times for moment in moments]
+        all_seen = pages[-1].seen == 0 or (total is not None and seen >= total)
+        assert all_seen or (falling == sorted(falling, reverse=True) and falling[-1] < SENT - CLOCK_SKEW_S)

@@ -1,0 +1,235 @@
+"""The use-cases over fakes of the ports: what is kept, what is said, and what is never said."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.kernel.deadlines import deadline_at
+from services.provider_adapter.app.conversation import Conversation
+from services.provider_adapter.app.media import MediaWorks
+from services.provider_adapter.app.poll import PollJob
+from services.provider_adapter.app.reconcile import ReconcileJob
+from services.provider_adapter.app.submit import SubmitJob
+from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpResponse
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.outcomes import JobState, Verdict
+from services.provider_adapter.settings import Settings
+from services.provider_adapter.store.secrets import ReferencedSecrets
+from tests.support.worlds import START, steered_world
+from tests.unit.provider_adapter.fakes import MP4, MemoryMedia, PlayedTransport, download
+
+SECRET = "ark-0123456789abcdef"
+PROMPT = "a very private storm over the harbour of a small town"
+ENDPOINT = Endpoint("ark-main", "ark", "https://ark.example/api/v3", "env:ARK")
+JOB = Job("attempt-1", "token-1", "video", "seedance", {"prompt": PROMPT})
+FILE = "https://media.example/v.mp4?signature=s3cr3tsignature"
+
+
+def answer(status: int, document: Any) -> HttpResponse:
+    """A JSON answer."""
+    return HttpResponse(status, {"content-type": "application/json"}, json.dumps(document).encode())
+
+
+DONE = answer(200, {"id": "cgt-1", "status": "succeeded", "content": {"video_url": FILE}})
+
+
+class House:
+    """The use-cases, assembled over fakes."""
+
+    def __init__(self, *plays: Any, **settings: Any) -> None:
+        self.world, self.clock = steered_world()
+        self.transport = PlayedTransport(list(plays))
+        self.store = MemoryMedia()
+        given = Settings("memory", media_backoff_s=0.0, **settings)
+        self.media = MediaWorks(self.transport, self.store, self.world, given)
+        talk = Conversation(self.transport, ReferencedSecrets({"ARK": SECRET}), self.clock, given.margin_s)
+        self.submit = SubmitJob(talk, self.media)
+        self.poll = PollJob(talk, self.media)
+        self.reconcile = ReconcileJob(talk, self.clock, given)
+
+    async def lived(self, call: Any) -> Any:
+        """The end of a call that pauses: time is moved on while it waits."""
+        task = asyncio.ensure_future(call)
+        while not task.done():
+            self.clock.advance(1.0)
+            await asyncio.sleep(0)
+        return await task
+
+
+async def refusal(call: Any) -> Fault:
+    """The fault in which a call ends."""
+    with pytest.raises(Fault) as caught:
+        await call
+    return caught.value
+
+
+async def test_a_result_is_fetched_and_kept() -> None:
+    """ERR-1a: a finished job's bytes are in the store before the poll says so."""
+    house = House(DONE)
+    house.transport.files[FILE] = [download(MP4)]
+    standing = await house.poll(ENDPOINT, JOB, "cgt-1")
+    assert standing.state is JobState.SUCCEEDED
+    assert standing.result is not None
+    [artifact] = standing.result.artifacts
+    assert house.store.kept[artifact.sha256] == (MP4, "video/mp4")
+
+
+async def test_fetching_is_tried_again_and_then_left_to_the_next_poll() -> None:
+    """HLT-13: a GET is safe to repeat; a result that does not come fails the poll, not the job."""
+    house = House(DONE, DONE)
+    broken = ExchangeBroken(Broken.INCOMPLETE_BODY, 200)
+    house.transport.files[FILE] = [broken, broken, broken, download(MP4, status=503), download(MP4)]
+    fault = await refusal(house.lived(house.poll(ENDPOINT, JOB, "cgt-1")))
+    assert (fault.code, fault.category) == ("poll_failed", "unknown")
+    assert len(house.transport.fetched) == 3
+    assert (await house.lived(house.poll(ENDPOINT, JOB, "cgt-1"))).state is JobState.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        download(b""),
+        download(b"<html>sign in</html>", "text/html"),
+        download(b"\x89PNG\r\n\x1a\n" + b"p" * 80, "image/png"),
+    ],
+    ids=["empty", "page", "picture"],
+)
+async def test_a_success_without_media_is_the_supplys_failure(file: Any) -> None:
+    """ERR-1: a 200 may be a failure: what is empty or of another family is no clip."""
+    house = House(DONE)
+    house.transport.files[FILE] = [file]
+    standing = await house.poll(ENDPOINT, JOB, "cgt-1")
+    assert standing.state is JobState.FAILED
+    assert standing.failure is not None
+    assert (standing.failure.code, standing.failure.scope) == ("malformed_reply", "supply")
+    assert house.store.kept == {}
+
+
+async def test_a_short_file_is_not_kept_as_a_result() -> None:
+    """ERR-1a: fewer bytes than promised are no result."""
+    house = House(DONE, media_tries=1)
+    house.transport.files[FILE] = [download(MP4, length=len(MP4) + 5)]
+    assert (await refusal(house.poll(ENDPOINT, JOB, "cgt-1"))).code == "poll_failed"
+
+
+async def test_a_fetch_goes_on_when_its_poll_is_given_up() -> None:
+    """ERR-1a: a result that takes longer than a poll is fetched once, and found by the next poll."""
+    house = House(DONE, DONE)
+    gate, begun = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> Any:
+        begun.set()
+        await gate.wait()
+        for chunk in (MP4,):
+            yield chunk
+
+    made = download(MP4)()
+    house.transport.files[FILE] = [type(made)(200, "video/mp4", len(MP4), slow())]
+    first = asyncio.ensure_future(house.poll(ENDPOINT, JOB, "cgt-1"))
+    await begun.wait()
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    gate.set()
+    assert (await house.poll(ENDPOINT, JOB, "cgt-1")).state is JobState.SUCCEEDED
+    assert len(house.transport.fetched) == 1
+    await house.media.stop()
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        (Broken.CONNECT_REFUSED, "connect_failed"),
+        (Broken.DNS, "connect_failed"),
+        (Broken.TLS, "connect_failed"),
+        (Broken.CONNECT_TIMEOUT, "connect_failed"),
+        (Broken.READ_TIMEOUT, "submission_unknown"),
+        (Broken.RESET, "submission_unknown"),
+        (Broken.WRITE_TIMEOUT, "submission_unknown"),
+        (Broken.INCOMPLETE_BODY, "submission_unknown"),
+        (Broken.TOO_LARGE, "submission_unknown"),
+        (Broken.PROTOCOL, "submission_unknown"),
+    ],
+)
+async def test_a_broken_submission(how: Broken, code: str) -> None:
+    """ERR-1a ATT-6: sent once; before the body left it is the channel's failure, after it nobody knows."""
+    house = House(ExchangeBroken(how))
+    fault = await refusal(house.submit(ENDPOINT, JOB))
+    assert fault.code == code
+    assert len(house.transport.sent) == 1
+
+
+async def test_nothing_private_leaves_with_a_fault(caplog: pytest.LogCaptureFixture) -> None:
+    """ERR-4: a provider that repeats key, prompt and signed URL is quoted without them, and so is the log."""
+    said = f"Invalid prompt '{PROMPT[5:40]}…' with Bearer {SECRET} for {FILE}"
+    house = House(answer(400, {"error": {"code": "InvalidParameter", "message": said}}))
+    with caplog.at_level(logging.DEBUG):
+        fault = await refusal(house.submit(ENDPOINT, JOB))
+    everything = json.dumps(fault.to_json()) + caplog.text + repr(fault.__cause__) + repr(house.transport.sent[0][1])
+    for private in (SECRET, "private storm", "s3cr3tsignature"):
+        assert private not in everything
+    assert "Invalid prompt" in fault.provider_message
+
+
+async def test_the_key_goes_into_the_header_and_nowhere_else() -> None:
+    """ERR-4: the request that an adapter builds knows no secret; the target hides it in its text forms."""
+    house = House(answer(200, {"id": "cgt-1"}))
+    await house.submit(ENDPOINT, JOB)
+    [(request, target)] = house.transport.sent
+    assert target.auth_value == f"Bearer {SECRET}"
+    assert SECRET not in repr(request) + repr(target)
+
+
+async def test_an_unknown_field_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+    """ERR-1: a field that nobody accounts for is a warning and harms nothing."""
+    house = House(answer(200, {"id": "cgt-1", "surprise": True}))
+    with caplog.at_level(logging.WARNING):
+        sent = await house.submit(ENDPOINT, JOB)
+    assert sent.provider_task_id == "cgt-1"
+    assert [record.message for record in caplog.records] == ["unknown_field"]
+    assert caplog.records[0].fields == ["created.surprise"]  # type: ignore[attr-defined]
+
+
+async def test_a_call_keeps_within_the_callers_deadline() -> None:
+    """OPS-4: the caller's deadline, less a margin to tell the outcome, bounds the exchange; none left, none sent."""
+    house = House(answer(200, {"id": "cgt-1"}))
+    with deadline_at(house.clock.monotonic() + 8.0):
+        await house.submit(ENDPOINT, JOB)
+    assert house.transport.sent[0][1].total_s == pytest.approx(7.5)
+    with deadline_at(house.clock.monotonic() + 0.2):
+        fault = await refusal(house.submit(ENDPOINT, JOB))
+    assert fault.code == "deadline_exceeded"
+    assert len(house.transport.sent) == 1
+
+
+def page(*tokens: str, at: float, total: int | None = None) -> HttpResponse:
+    """A page of tasks of that age."""
+    items = [{"id": f"cgt-{token}", "created_at": at, "safety_identifier": token} for token in tokens]
+    return answer(200, {"items": items, "total": len(items) if total is None else total})
+
+
+async def test_records_are_read_to_their_end_and_no_further() -> None:
+    """ATT-6: pages are read until the token is found, all is read, or the bound is reached."""
+    sent_at = START
+    then = START.timestamp()
+    house = House(page("a", at=then, total=3), page("b", at=then, total=3), page("token-1", at=then, total=3))
+    found = await house.reconcile(ENDPOINT, JOB, sent_at)
+    assert (found.verdict, found.provider_task_id) == (Verdict.ACCEPTED, "cgt-token-1")
+    assert len(house.transport.sent) == 3
+    bounded = House(*[page("x", at=then, total=99)] * 3, reconcile_pages=2)
+    bounded.clock.advance(100)
+    unknown = await bounded.reconcile(ENDPOINT, JOB, sent_at)
+    assert unknown.verdict is Verdict.UNKNOWN
+    assert len(bounded.transport.sent) == 2
+
+
+async def test_records_that_cannot_be_read_prove_nothing() -> None:
+    """ATT-6: a 500, a page, a broken connection: UNKNOWN with the reason, never NOT_ACCEPTED."""
+    for play in (answer(500, {"error": {"code": "InternalServiceError"}}), answer(200, {}), ExchangeBroken(Broken.DNS)):
+        house = House(play)
+        house.clock.advance(1000)
+        assert (await house.reconcile(ENDPOINT, JOB, START)).verdict is Verdict.UNKNOWN
