@@ -75,6 +75,6 @@ class MemoryMedia:
 
     async def content(self, sha256: str, max_bytes: int) -> Content:
         """See `MediaStore.content`."""
-        if sha256 not in self.kept:
+        if sha256 not in self.kept or len(self.kept[sha256][0]) > max_bytes:
             raise Fault.of("material_unreachable")
         return Content(*self.kept[sha256])
