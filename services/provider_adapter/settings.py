@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from libs.blobs.opening import blobs_address
 from services.provider_adapter.domain.job import Timeouts
 
 MIB = 1024 * 1024
@@ -34,8 +35,7 @@ class Settings:
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
         """Read POINTSMAN_BLOBS (default: `blobs` under POINTSMAN_DATA) and POINTSMAN_RECONCILE_SETTLE_S."""
-        data = env.get("POINTSMAN_DATA") or "./.pointsman"
         return Settings(
-            blobs_address=env.get("POINTSMAN_BLOBS") or f"{data}/blobs",
+            blobs_address=blobs_address(env),
             settle_s=float(env.get("POINTSMAN_RECONCILE_SETTLE_S", "10")),
         )
