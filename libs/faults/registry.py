@@ -105,644 +105,177 @@ def _code(
     )  # fmt: skip
 
 
-# fmt: off  (a table: one row is two to four lines whatever its words)
+# A table: one row is two to four lines, whatever its words.
+# fmt: off
 # --- The request itself -----------------------------------------------------------------------------------------------
-_code(
-    "malformed_request",
-    "request/request",
-    NO,
-    400,
-    "The request cannot be read",
-    "Correct the syntax: JSON, encoding, cursor or message bytes.",
-    "the body is not JSON: line 3, column 7",
-    "EDG-2 EDG-3 SSE-5",
-)
-_code(
-    "validation_failed",
-    "request/request",
-    NO,
-    422,
-    "A field of the request is not acceptable",
-    "Correct the fields named in `errors` and send again.",
-    "/input/duration_s must be between 4 and 15",
-    "EDG-1 EDG-2 SEL-2",
-)
-_code(
-    "unauthenticated",
-    "request/request",
-    NO,
-    401,
-    "No valid key was given",
-    "Send `Authorization: Bearer KEY` with a key that is neither expired nor revoked.",
-    "the key was revoked",
-    "EDG-2 AUTH-1",
-    "UNAUTHENTICATED",
-)
-_code(
-    "forbidden",
-    "request/request",
-    NO,
-    403,
-    "This key may not do that",
-    "Use a key with the scope, or of the tenant, that the message names.",
-    "the key lacks the scope 'operate'",
-    "EDG-2 AUTH-1 SEL-1",
-    "PERMISSION_DENIED",
-)
-_code(
-    "not_found",
-    "request/request",
-    NO,
-    404,
-    "There is no such thing, or it belongs to another tenant",
-    "Check the id. A foreign id is answered in the same words as a missing one.",
-    "run '01J8Z3M4' does not exist",
-    "EDG-2 AUTH-1",
-    "NOT_FOUND",
-)
-_code(
-    "model_not_published",
-    "request/request",
-    NO,
-    404,
-    "The model does not exist or is not published",
-    "Choose a model from `GET /v1/models`, or ask an operator to publish this one.",
-    "model 'seedance-2.0-933' is not published",
-    "EDG-2 CAT-3",
-    "NOT_FOUND",
-)
-_code(
-    "method_not_allowed",
-    "request/request",
-    NO,
-    405,
-    "This path does not know that method",
-    "Use a method named in the `Allow` header.",
-    "PUT is not allowed on /v1/runs",
-    "EDG-2 EDG-3",
-    "UNIMPLEMENTED",
-)
-_code(
-    "payload_too_large",
-    "request/request",
-    NO,
-    413,
-    "The body is larger than the server accepts",
-    "Send less, or give large materials by URL or as an artifact.",
-    "the body has 21000000 bytes, 16777216 are accepted",
-    "EDG-2 EDG-3",
-)
-_code(
-    "unsupported_media_type",
-    "request/request",
-    NO,
-    415,
-    "The media type of the body is not understood",
-    "Send `Content-Type: application/json`, or the type that the path documents.",
-    "text/xml is not understood here",
-    "EDG-2 EDG-3",
-)
-_code(
-    "range_not_satisfiable",
-    "request/request",
-    NO,
-    416,
-    "The range lies outside the artifact",
-    "Ask for a range within the size named in `Content-Range`.",
-    "bytes 900-1000 of 512",
-    "EDG-3",
-    "OUT_OF_RANGE",
-)
-_code(
-    "history_pruned",
-    "request/request",
-    NO,
-    410,
-    "The history before this cursor is no longer kept",
-    "Start again from the `earliest` sequence that the answer names.",
-    "events before 120 are pruned",
-    "SSE-5",
-    "OUT_OF_RANGE",
-)
-_code(
-    "deadline_required",
-    "request/request",
-    NO,
-    400,
-    "The call carries no deadline",
-    "Set a timeout on the call; every call between contexts has one.",
-    "/pointsman.health.v1.HealthService/GetSnapshot was called without a deadline",
-    "OPS-4",
-)
-_code(
-    "unimplemented",
-    "request/request",
-    NO,
-    501,
-    "The peer does not know this method",
-    "Bring both sides to the same release.",
-    "unknown method Hold",
-    "OPS-7",
-    "UNIMPLEMENTED",
-)
-_code(
-    "url_not_allowed",
-    "request/request",
-    NO,
-    422,
-    "The URL leads to an address that is not allowed",
-    "Give a public http(s) address, or send the material as an artifact.",
-    "materials may not be read from private addresses",
-    "AUTH-4",
-)
+_code("malformed_request", "request/request", NO, 400, "The request cannot be read",
+      "Correct the syntax: JSON, encoding, cursor or message bytes.",
+      "the body is not JSON: line 3, column 7", "EDG-2 EDG-3 SSE-5")
+_code("validation_failed", "request/request", NO, 422, "A field of the request is not acceptable",
+      "Correct the fields named in `errors` and send again.",
+      "/input/duration_s must be between 4 and 15", "EDG-1 EDG-2 SEL-2")
+_code("unauthenticated", "request/request", NO, 401, "No valid key was given",
+      "Send `Authorization: Bearer KEY` with a key that is neither expired nor revoked.",
+      "the key was revoked", "EDG-2 AUTH-1", "UNAUTHENTICATED")
+_code("forbidden", "request/request", NO, 403, "This key may not do that",
+      "Use a key with the scope, or of the tenant, that the message names.",
+      "the key lacks the scope 'operate'", "EDG-2 AUTH-1 SEL-1", "PERMISSION_DENIED")
+_code("not_found", "request/request", NO, 404, "There is no such thing, or it belongs to another tenant",
+      "Check the id. A foreign id is answered in the same words as a missing one.",
+      "run '01J8Z3M4' does not exist", "EDG-2 AUTH-1", "NOT_FOUND")
+_code("model_not_published", "request/request", NO, 404, "The model does not exist or is not published",
+      "Choose a model from `GET /v1/models`, or ask an operator to publish this one.",
+      "model 'seedance-2.0-933' is not published", "EDG-2 CAT-3", "NOT_FOUND")
+_code("method_not_allowed", "request/request", NO, 405, "This path does not know that method",
+      "Use a method named in the `Allow` header.", "PUT is not allowed on /v1/runs", "EDG-2 EDG-3", "UNIMPLEMENTED")
+_code("payload_too_large", "request/request", NO, 413, "The body is larger than the server accepts",
+      "Send less, or give large materials by URL or as an artifact.",
+      "the body has 21000000 bytes, 16777216 are accepted", "EDG-2 EDG-3")
+_code("unsupported_media_type", "request/request", NO, 415, "The media type of the body is not understood",
+      "Send `Content-Type: application/json`, or the type that the path documents.",
+      "text/xml is not understood here", "EDG-2 EDG-3")
+_code("range_not_satisfiable", "request/request", NO, 416, "The range lies outside the artifact",
+      "Ask for a range within the size named in `Content-Range`.",
+      "bytes 900-1000 of 512", "EDG-3", "OUT_OF_RANGE")
+_code("history_pruned", "request/request", NO, 410, "The history before this cursor is no longer kept",
+      "Start again from the `earliest` sequence that the answer names.",
+      "events before 120 are pruned", "SSE-5", "OUT_OF_RANGE")
+_code("deadline_required", "request/request", NO, 400, "The call carries no deadline",
+      "Set a timeout on the call; every call between contexts has one.",
+      "/pointsman.health.v1.HealthService/GetSnapshot was called without a deadline", "OPS-4")
+_code("unimplemented", "request/request", NO, 501, "The peer does not know this method",
+      "Bring both sides to the same release.", "unknown method Hold", "OPS-7", "UNIMPLEMENTED")
+_code("url_not_allowed", "request/request", NO, 422, "The URL leads to an address that is not allowed",
+      "Give a public http(s) address, or send the material as an artifact.",
+      "materials may not be read from private addresses", "AUTH-4")
 
 # --- Idempotency and conflict -----------------------------------------------------------------------------------------
-_code(
-    "idempotency_conflict",
-    "request/request",
-    NO,
-    422,
-    "The key was used with another body",
-    "Use a new Idempotency-Key for a new request.",
-    "key 'order-17' was first used with another body",
-    "EDG-2 IDEM-1",
-    "ALREADY_EXISTS",
-)
-_code(
-    "idempotency_in_progress",
-    "request/request",
-    YES,
-    409,
-    "A request with this key is still in flight",
-    "Wait as `Retry-After` says and send the same request again.",
-    "key 'order-17' is in flight",
-    "EDG-2 IDEM-1",
-    "ABORTED",
-    1000,
-)
-_code(
-    "conflict",
-    "request/request",
-    NO,
-    409,
-    "The state of the object does not allow this",
-    "Read the object again and decide anew.",
-    "attempt 2 is already resolved",
-    "ERR-2",
-    "ABORTED",
-)
-_code(
-    "already_exists",
-    "request/request",
-    NO,
-    409,
-    "An object with this id exists and differs",
-    "Choose another id, or read the one that exists.",
-    "budget 'ep-1' exists",
-    "ERR-2",
-    "ALREADY_EXISTS",
-)
-_code(
-    "revision_conflict",
-    "request/request",
-    YES,
-    409,
-    "Someone else changed the object in between",
-    "Read the newest revision and apply the change to it.",
-    "expected revision 6, found 7",
-    "CAT-2 ERR-2",
-    "ABORTED",
-)
-_code(
-    "run_terminal",
-    "request/request",
-    NO,
-    409,
-    "The run has ended and cannot change any more",
-    "Create a new run.",
-    "run '01J8Z3M4' has succeeded",
-    "EDG-2",
-    "ABORTED",
-)
-_code(
-    "lease_expired",
-    "request/attempt",
-    NO,
-    409,
-    "The lease has ended and cannot be renewed",
-    "Reserve anew, under a new lease id.",
-    "lease 'l-7' expired 4 s ago",
-    "CAP-2",
-    "ABORTED",
-)
-_code(
-    "lease_not_held",
-    "request/attempt",
-    NO,
-    409,
-    "The lease belongs to another holder, or was released",
-    "Only the holder renews or releases a lease.",
-    "lease 'l-7' is held by routing-2",
-    "CAP-2",
-    "ABORTED",
-)
-_code(
-    "fenced",
-    "request/attempt",
-    NO,
-    409,
-    "A newer worker owns this work",
-    "Drop the work: its new owner goes on with it.",
-    "attempt epoch 3, the write carried 2",
-    "ATT-7",
-    "ABORTED",
-)
-_code(
-    "stale_health",
-    "request/attempt",
-    YES,
-    409,
-    "The reservation was decided on health that has changed",
-    "Take a new snapshot and select again.",
-    "supply 'a/seedance': revision 9, the request had 8",
-    "CAP-4 HLT-6",
-    "ABORTED",
-)
+_code("idempotency_conflict", "request/request", NO, 422, "The key was used with another body",
+      "Use a new Idempotency-Key for a new request.",
+      "key 'order-17' was first used with another body", "EDG-2 IDEM-1", "ALREADY_EXISTS")
+_code("idempotency_in_progress", "request/request", YES, 409, "A request with this key is still in flight",
+      "Wait as `Retry-After` says and send the same request again.",
+      "key 'order-17' is in flight", "EDG-2 IDEM-1", "ABORTED", 1000)
+_code("conflict", "request/request", NO, 409, "The state of the object does not allow this",
+      "Read the object again and decide anew.", "attempt 2 is already resolved", "ERR-2", "ABORTED")
+_code("already_exists", "request/request", NO, 409, "An object with this id exists and differs",
+      "Choose another id, or read the one that exists.", "budget 'ep-1' exists", "ERR-2", "ALREADY_EXISTS")
+_code("revision_conflict", "request/request", YES, 409, "Someone else changed the object in between",
+      "Read the newest revision and apply the change to it.", "expected revision 6, found 7", "CAT-2 ERR-2", "ABORTED")
+_code("run_terminal", "request/request", NO, 409, "The run has ended and cannot change any more",
+      "Create a new run.", "run '01J8Z3M4' has succeeded", "EDG-2", "ABORTED")
+_code("lease_expired", "request/attempt", NO, 409, "The lease has ended and cannot be renewed",
+      "Reserve anew, under a new lease id.", "lease 'l-7' expired 4 s ago", "CAP-2", "ABORTED")
+_code("lease_not_held", "request/attempt", NO, 409, "The lease belongs to another holder, or was released",
+      "Only the holder renews or releases a lease.", "lease 'l-7' is held by routing-2", "CAP-2", "ABORTED")
+_code("fenced", "request/attempt", NO, 409, "A newer worker owns this work",
+      "Drop the work: its new owner goes on with it.", "attempt epoch 3, the write carried 2", "ATT-7", "ABORTED")
+_code("stale_health", "request/attempt", YES, 409, "The reservation was decided on health that has changed",
+      "Take a new snapshot and select again.", "supply 'a/seedance': revision 9, the request had 8", "CAP-4 HLT-6",
+      "ABORTED")
 
 # --- Catalogue --------------------------------------------------------------------------------------------------------
-_code(
-    "catalog_invalid",
-    "request/request",
-    NO,
-    422,
-    "The catalogue file has faults; nothing was changed",
-    "Correct every path named in `errors` and apply again.",
-    "models[2].bindings[0].supply: no supply 'x'",
-    "CAT-1",
-)
-_code(
-    "catalog_not_publishable",
-    "request/request",
-    NO,
-    422,
-    "The model does not pass the publish gate",
-    "Remove every reason named in `errors` and publish again.",
-    "supply 'a/seedance' has no price rule",
-    "CAT-3 CAT-7",
-)
-_code(
-    "source_not_configured",
-    "request/request",
-    NO,
-    500,
-    "Something that the configuration names is not there",
-    "An operator corrects the configuration; trying again does not help.",
-    "secret env:ARK_API_KEY is not set",
-    "CAT-6 EDG-2",
-    "FAILED_PRECONDITION",
-)
+_code("catalog_invalid", "request/request", NO, 422, "The catalogue file has faults; nothing was changed",
+      "Correct every path named in `errors` and apply again.",
+      "models[2].bindings[0].supply: no supply 'x'", "CAT-1")
+_code("catalog_not_publishable", "request/request", NO, 422, "The model does not pass the publish gate",
+      "Remove every reason named in `errors` and publish again.",
+      "supply 'a/seedance' has no price rule", "CAT-3 CAT-7")
+_code("source_not_configured", "request/request", NO, 500, "Something that the configuration names is not there",
+      "An operator corrects the configuration; trying again does not help.",
+      "secret env:ARK_API_KEY is not set", "CAT-6 EDG-2", "FAILED_PRECONDITION")
 
 # --- Content ----------------------------------------------------------------------------------------------------------
-_code(
-    "content_rejected",
-    "content/request",
-    NO,
-    422,
-    "Moderation refused the prompt or the result",
-    "Change the content. No other supply is tried.",
-    "the provider's moderation refused the prompt",
-    "EDG-2 ERR SYN-2",
-)
-_code(
-    "real_person_rejected",
-    "content/request",
-    NO,
-    422,
-    "No supply may show real people in this way",
-    "Remove the real person, or choose a model whose supplies admit one.",
-    "the reference image shows a real person",
-    "EDG-2 ERR SEL-6",
-)
+_code("content_rejected", "content/request", NO, 422, "Moderation refused the prompt or the result",
+      "Change the content. No other supply is tried.", "the provider's moderation refused the prompt",
+      "EDG-2 ERR SYN-2")
+_code("real_person_rejected", "content/request", NO, 422, "No supply may show real people in this way",
+      "Remove the real person, or choose a model whose supplies admit one.",
+      "the reference image shows a real person", "EDG-2 ERR SEL-6")
 
 # --- Providers: the request -------------------------------------------------------------------------------------------
-_code(
-    "invalid_request",
-    "request/request",
-    NO,
-    422,
-    "The provider refused a parameter",
-    "Correct the parameter named in the message.",
-    "duration must be 5 or 10",
-    "ERR",
-)
-_code(
-    "material_unreachable",
-    "request/request",
-    NO,
-    422,
-    "An input material is broken or cannot be fetched",
-    "Check that the material opens and is of an accepted type and size.",
-    "reference_images[1] answered 404",
-    "ERR AUTH-4",
-)
+_code("invalid_request", "request/request", NO, 422, "The provider refused a parameter",
+      "Correct the parameter named in the message.", "duration must be 5 or 10", "ERR")
+_code("material_unreachable", "request/request", NO, 422, "An input material is broken or cannot be fetched",
+      "Check that the material opens and is of an accepted type and size.",
+      "reference_images[1] answered 404", "ERR AUTH-4")
 
 # --- Providers: the supply --------------------------------------------------------------------------------------------
-_code(
-    "model_unavailable",
-    "supply/supply",
-    YES,
-    503,
-    "The provider does not offer this model any more",
-    "Nothing: another supply is tried. An operator checks the binding.",
-    "the endpoint is not activated",
-    "ERR HLT-8",
-)
-_code(
-    "provider_error",
-    "supply/supply",
-    YES,
-    502,
-    "The provider failed",
-    "Try again later; another supply is tried by itself.",
-    "the provider answered 500",
-    "ERR HLT-8",
-)
-_code(
-    "provider_timeout",
-    "supply/supply",
-    YES,
-    504,
-    "The provider did not answer in time",
-    "Try again later; another supply is tried by itself.",
-    "no answer to a poll within 10 s",
-    "ERR HLT-8",
-)
-_code(
-    "malformed_reply",
-    "supply/supply",
-    YES,
-    502,
-    "The provider's answer cannot be understood",
-    "Try again later; another supply is tried by itself.",
-    "a poll answered HTML",
-    "ERR",
-)
-_code(
-    "task_lost",
-    "supply/supply",
-    YES,
-    502,
-    "The provider no longer knows the task it accepted",
-    "Nothing: another attempt is made where the policy allows.",
-    "task 'cgt-17' is not known",
-    "ERR ATT-6",
-)
-_code(
-    "key_invalid",
-    "supply/channel",
-    YES,
-    502,
-    "The provider refused our account's key",
-    "Nothing: another channel is tried. An operator replaces the secret.",
-    "401 from ark-main",
-    "ERR HLT-8",
-)
-_code(
-    "account_forbidden",
-    "supply/channel",
-    YES,
-    502,
-    "Our account may not use the provider from here",
-    "Nothing: another channel is tried. An operator checks region and contract.",
-    "the region is not supported",
-    "ERR ERR-1 HLT-8",
-)
-_code(
-    "balance_exhausted",
-    "supply/channel",
-    YES,
-    502,
-    "Our account at the provider is out of money",
-    "Nothing: another channel is tried. An operator tops up the account.",
-    "insufficient balance",
-    "ERR HLT-8",
-)
-_code(
-    "connect_failed",
-    "supply/channel",
-    YES,
-    502,
-    "The provider cannot be reached",
-    "Nothing: another channel is tried.",
-    "TLS handshake with api.example.com failed",
-    "ERR HLT-8",
-)
-_code(
-    "supply_unavailable",
-    "supply/supply",
-    YES,
-    503,
-    "No supply of this model can serve now",
-    "Wait as `Retry-After` says, or choose another model.",
-    "all supplies of 'seedance-2.0-933' are closed by health",
-    "EDG-2 TIER-1a",
-)
-_code(
-    "no_candidates",
-    "supply/request",
-    YES,
-    503,
-    "Selection left no candidate",
-    "Read the selection of the task: every supply is named with the step that dropped it.",
-    "3 supplies dropped: 2 at SEL-5, 1 at SEL-11",
-    "SEL-16 TIER-1",
-)
+_code("model_unavailable", "supply/supply", YES, 503, "The provider does not offer this model any more",
+      "Nothing: another supply is tried. An operator checks the binding.",
+      "the endpoint is not activated", "ERR HLT-8")
+_code("provider_error", "supply/supply", YES, 502, "The provider failed",
+      "Try again later; another supply is tried by itself.", "the provider answered 500", "ERR HLT-8")
+_code("provider_timeout", "supply/supply", YES, 504, "The provider did not answer in time",
+      "Try again later; another supply is tried by itself.", "no answer to a poll within 10 s", "ERR HLT-8")
+_code("malformed_reply", "supply/supply", YES, 502, "The provider's answer cannot be understood",
+      "Try again later; another supply is tried by itself.", "a poll answered HTML", "ERR")
+_code("task_lost", "supply/supply", YES, 502, "The provider no longer knows the task it accepted",
+      "Nothing: another attempt is made where the policy allows.", "task 'cgt-17' is not known", "ERR ATT-6")
+_code("poll_failed", "unknown/attempt", NO, 502, "The provider did not tell where the job stands",
+      "Nothing: it is asked again. The job itself is not touched.", "no answer to a poll within 10 s", "ERR HLT-13")
+_code("key_invalid", "supply/channel", YES, 502, "The provider refused our account's key",
+      "Nothing: another channel is tried. An operator replaces the secret.", "401 from ark-main", "ERR HLT-8")
+_code("account_forbidden", "supply/channel", YES, 502, "Our account may not use the provider from here",
+      "Nothing: another channel is tried. An operator checks region and contract.",
+      "the region is not supported", "ERR ERR-1 HLT-8")
+_code("balance_exhausted", "supply/channel", YES, 502, "Our account at the provider is out of money",
+      "Nothing: another channel is tried. An operator tops up the account.", "insufficient balance", "ERR HLT-8")
+_code("connect_failed", "supply/channel", YES, 502, "The provider cannot be reached",
+      "Nothing: another channel is tried.", "TLS handshake with api.example.com failed", "ERR HLT-8")
+_code("supply_unavailable", "supply/supply", YES, 503, "No supply of this model can serve now",
+      "Wait as `Retry-After` says, or choose another model.",
+      "all supplies of 'seedance-2.0-933' are closed by health", "EDG-2 TIER-1a")
+_code("no_candidates", "supply/request", YES, 503, "Selection left no candidate",
+      "Read the selection of the task: every supply is named with the step that dropped it.",
+      "3 supplies dropped: 2 at SEL-5, 1 at SEL-11", "SEL-16 TIER-1")
 
 # --- Capacity ---------------------------------------------------------------------------------------------------------
-_code(
-    "rate_limited",
-    "capacity/supply",
-    YES,
-    429,
-    "The provider limits our rate or concurrency",
-    "Nothing: the call is paced or another supply is tried.",
-    "429 from ark-main, retry after 2 s",
-    "ERR CAP-7 HLT-8",
-)
-_code(
-    "out_of_stock",
-    "capacity/supply",
-    YES,
-    503,
-    "The provider has no machine free for this model",
-    "Nothing: another supply is tried, or the task waits.",
-    "the model is sold out",
-    "ERR HLT-8",
-)
-_code(
-    "capacity_exhausted",
-    "capacity/supply",
-    YES,
-    429,
-    "Every permitted slot or rate window is in use",
-    "Wait as `Retry-After` says. The gate that binds is named.",
-    "supply 'a/seedance' uses 5 of 5 slots",
-    "CAP-1 EDG-2 SYN-2",
-)
-_code(
-    "quota_exceeded",
-    "capacity/request",
-    YES,
-    429,
-    "The tenant's quota is used up",
-    "Wait as `Retry-After` says, or ask for a larger quota.",
-    "600 of 600 requests this minute",
-    "AUTH-2 EDG-2",
-)
-_code(
-    "overloaded",
-    "capacity/request",
-    YES,
-    503,
-    "This process serves as many calls as it may",
-    "Wait and try again with backoff.",
-    "1000 calls are in flight",
-    "OPS-4",
-    "",
-    1000,
-)
-_code(
-    "transport_limit",
-    "request/request",
-    NO,
-    500,
-    "The transport refused the message or the call",
-    "An operator compares the message limits of both sides; large media travels as digests.",
-    "received message larger than max (5242880 vs. 4194304)",
-    "ERR-2 OPS-4",
-    "RESOURCE_EXHAUSTED",
-)
+_code("rate_limited", "capacity/supply", YES, 429, "The provider limits our rate or concurrency",
+      "Nothing: the call is paced or another supply is tried.", "429 from ark-main, retry after 2 s", "ERR CAP-7 HLT-8")
+_code("out_of_stock", "capacity/supply", YES, 503, "The provider has no machine free for this model",
+      "Nothing: another supply is tried, or the task waits.", "the model is sold out", "ERR HLT-8")
+_code("capacity_exhausted", "capacity/supply", YES, 429, "Every permitted slot or rate window is in use",
+      "Wait as `Retry-After` says. The gate that binds is named.",
+      "supply 'a/seedance' uses 5 of 5 slots", "CAP-1 EDG-2 SYN-2")
+_code("quota_exceeded", "capacity/request", YES, 429, "The tenant's quota is used up",
+      "Wait as `Retry-After` says, or ask for a larger quota.",
+      "600 of 600 requests this minute", "AUTH-2 EDG-2")
+_code("overloaded", "capacity/request", YES, 503, "This process serves as many calls as it may",
+      "Wait and try again with backoff.", "1000 calls are in flight", "OPS-4", "", 1000)
+_code("transport_limit", "request/request", NO, 500, "The transport refused the message or the call",
+      "An operator compares the message limits of both sides; large media travels as digests.",
+      "received message larger than max (5242880 vs. 4194304)", "ERR-2 OPS-4", "RESOURCE_EXHAUSTED")
 
 # --- Money ------------------------------------------------------------------------------------------------------------
-_code(
-    "cost_limit_exceeded",
-    "request/request",
-    NO,
-    422,
-    "Every possible supply costs more than the policy admits",
-    "Ask for less, or for a policy with a higher limit.",
-    "the cheapest quote is 60.00 CNY, the limit 50.00 CNY",
-    "COST-6 COST-7 EDG-2",
-)
-_code(
-    "budget_exhausted",
-    "capacity/request",
-    NO,
-    402,
-    "The budget does not cover this",
-    "Raise the budget or stop.",
-    "episode: 198.00 of 200.00 CNY are spent or held",
-    "COST-10 EDG-2",
-)
+_code("cost_limit_exceeded", "request/request", NO, 422, "Every possible supply costs more than the policy admits",
+      "Ask for less, or for a policy with a higher limit.",
+      "the cheapest quote is 60.00 CNY, the limit 50.00 CNY", "COST-6 COST-7 EDG-2")
+_code("budget_exhausted", "capacity/request", NO, 402, "The budget does not cover this",
+      "Raise the budget or stop.", "episode: 198.00 of 200.00 CNY are spent or held", "COST-10 EDG-2")
 
 # --- Our own machinery ------------------------------------------------------------------------------------------------
-_code(
-    "governance_backend_down",
-    "supply/request",
-    YES,
-    503,
-    "The store of capacity does not answer; nobody is admitted",
-    "Wait as `Retry-After` says.",
-    "PostgreSQL does not answer",
-    "CAP-12 EDG-2",
-    "",
-    5000,
-)
-_code(
-    "peer_unavailable",
-    "supply/request",
-    YES,
-    503,
-    "Another part of Pointsman cannot be reached",
-    "Wait and try again. Whether the call had begun is not known.",
-    "health cannot be reached",
-    "OPS-2 ERR-2",
-    "",
-    1000,
-)
-_code(
-    "join_timeout",
-    "request/request",
-    YES,
-    504,
-    "The run has not finished within the time asked for",
-    "Join again: nothing is lost.",
-    "the run is still running after 30 s",
-    "EDG-2",
-    "DEADLINE_EXCEEDED",
-)
-_code(
-    "deadline_exceeded",
-    "unknown/request",
-    NO,
-    504,
-    "The time for this call ran out before its outcome was known",
-    "Read the state first; repeat a create only with the same Idempotency-Key.",
-    "no answer within 10 s",
-    "EDG-2 OPS-4",
-    "DEADLINE_EXCEEDED",
-)
-_code(
-    "cancelled",
-    "unknown/request",
-    NO,
-    503,
-    "The call was given up before it ended",
-    "Read the state first; repeat a create only with the same Idempotency-Key.",
-    "the server gave up the call while stopping",
-    "ERR-2 OPS-4",
-)
-_code(
-    "submission_unknown",
-    "unknown/attempt",
-    NO,
-    502,
-    "The provider may or may not have accepted the job",
-    "Nothing: the attempt is reconciled before another may start.",
-    "the connection broke after the body was sent",
-    "ERR ERR-1a ATT-6",
-)
-_code(
-    "poll_failed",
-    "unknown/attempt",
-    NO,
-    502,
-    "The provider did not tell where the job stands",
-    "Nothing: it is asked again. The job itself is not touched.",
-    "no answer to a poll within 10 s",
-    "ERR HLT-13",
-)
-_code(
-    "submission_unresolved",
-    "unknown/attempt",
-    NO,
-    502,
-    "It could not be found out whether the job was accepted",
-    "An operator resolves the attempt: `pointsman attempt resolve`.",
-    "not resolved within 1800 s",
-    "ATT-6 EDG-2",
-)
-_code(
-    "internal",
-    "unknown/request",
-    NO,
-    500,
-    "Pointsman has a bug",
-    "Report the reference id; the log has the rest.",
-    "reference 01J8Z3M4X0",
-    "EDG-2 ERR-2",
-    "INTERNAL",
-)
+_code("governance_backend_down", "supply/request", YES, 503,
+      "The store of capacity does not answer; nobody is admitted", "Wait as `Retry-After` says.", "PostgreSQL does not answer", "CAP-12 EDG-2", "", 5000)
+_code("peer_unavailable", "supply/request", YES, 503, "Another part of Pointsman cannot be reached",
+      "Wait and try again. Whether the call had begun is not known.", "health cannot be reached", "OPS-2 ERR-2", "",
+      1000)
+_code("join_timeout", "request/request", YES, 504, "The run has not finished within the time asked for",
+      "Join again: nothing is lost.", "the run is still running after 30 s", "EDG-2", "DEADLINE_EXCEEDED")
+_code("deadline_exceeded", "unknown/request", NO, 504, "The time for this call ran out before its outcome was known",
+      "Read the state first; repeat a create only with the same Idempotency-Key.",
+      "no answer within 10 s", "EDG-2 OPS-4", "DEADLINE_EXCEEDED")
+_code("cancelled", "unknown/request", NO, 503, "The call was given up before it ended",
+      "Read the state first; repeat a create only with the same Idempotency-Key.",
+      "the server gave up the call while stopping", "ERR-2 OPS-4")
+_code("submission_unknown", "unknown/attempt", NO, 502, "The provider may or may not have accepted the job",
+      "Nothing: the attempt is reconciled before another may start.",
+      "the connection broke after the body was sent", "ERR ERR-1a ATT-6")
+_code("submission_unresolved", "unknown/attempt", NO, 502, "It could not be found out whether the job was accepted",
+      "An operator resolves the attempt: `pointsman attempt resolve`.",
+      "not resolved within 1800 s", "ATT-6 EDG-2")
+_code("internal", "unknown/request", NO, 500, "Pointsman has a bug",
+      "Report the reference id; the log has the rest.", "reference 01J8Z3M4X0", "EDG-2 ERR-2", "INTERNAL")
 # fmt: on
 
 CODES: Mapping[str, Code] = MappingProxyType({row.name: row for row in _ROWS})

@@ -62,11 +62,11 @@ def faulting(function: F) -> F:
                 async for item in function(*args, **kwargs):
                     yield item
 
-        return generator  # type: ignore[return-value]
+        return generator  # type: ignore[return-value]  # the wrapper has the signature of what it wraps
 
     @functools.wraps(function)
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
         with faults_from_rpc():
             return await function(*args, **kwargs)
 
-    return coroutine  # type: ignore[return-value]
+    return coroutine  # type: ignore[return-value]  # the wrapper has the signature of what it wraps
