@@ -14,9 +14,9 @@ from services.routing.domain.guardrails import amount
 from services.routing.domain.publication import Standing
 
 KIND_NUMBERS = {kind: pb.CatalogKind.Value(f"CATALOG_KIND_{kind.name}") for kind in ObjectKind}
-KINDS = {number: kind for kind, number in KIND_NUMBERS.items()}
+KINDS: dict[int, ObjectKind] = {number: kind for kind, number in KIND_NUMBERS.items()}
 ADMIN_NUMBERS = {state: pb.AdminState.Value(f"ADMIN_STATE_{state.name}") for state in Admin}
-ADMINS = {number: state for state, number in ADMIN_NUMBERS.items()}
+ADMINS: dict[int, Admin] = {number: state for state, number in ADMIN_NUMBERS.items()}
 SUBJECTS = {
     subject_pb2.SUBJECT_KIND_CHANNEL: ObjectKind.CHANNEL,
     subject_pb2.SUBJECT_KIND_SUPPLY: ObjectKind.SUPPLY,

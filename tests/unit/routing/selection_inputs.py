@@ -160,5 +160,3 @@ def fates(decision: Decision) -> dict[str, tuple[str, str]]:
 def ranking(decision: Decision) -> list[str]:
     """Supplies that were chosen or ranked, best first."""
     return [fate.supply for fate in sorted(decision.fates, key=lambda fate: fate.rank) if fate.rank]
-
-

@@ -40,7 +40,9 @@ def test_a_model_that_was_unpublished_serves_no_further_attempt():
 
 def test_a_request_beyond_the_models_limits_is_refused_with_the_field():
     """SEL-2: limits of the Public Model hold whatever a Supply could do."""
-    decision = select(market(offer("a/x"), model_limits={"duration_s": {"min": 4, "max": 15}}, given={"duration_s": 20}))
+    decision = select(
+        market(offer("a/x"), model_limits={"duration_s": {"min": 4, "max": 15}}, given={"duration_s": 20})
+    )
     assert decision.failure_code == "validation_failed"
     assert "/input/duration_s needs 20 s, admits 4-15 s" in decision.failure_message
     assert fates(decision) == {"a/x": ("SEL-2", "model_limits")}

@@ -1,0 +1,47 @@
+"""The small catalogue of `tests/cases/catalogs/market.yaml`, as text that a test changes in one place."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from libs.faults.fault import Fault
+from services.routing.domain.catalog_text import load
+
+MARKET = (Path(__file__).parents[2] / "cases" / "catalogs" / "market.yaml").read_text()
+NOW = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
+Edit = Callable[[dict[str, Any]], object]
+
+
+def edited(*edits: Edit) -> str:
+    """The market's text after these edits of its plain value."""
+    value = copy.deepcopy(load(MARKET))
+    for edit in edits:
+        edit(value)
+    return yaml.safe_dump(value, sort_keys=False)
+
+
+class Dialects:
+    """What provider_adapter would say; the part of `ports.Provider` that the catalogue needs."""
+
+    def __init__(
+        self, adapters: Sequence[str] = ("ark", "openai"), unresolved: Mapping[str, str] | None = None
+    ) -> None:
+        self.known = frozenset(adapters)
+        self.unresolved = dict(unresolved or {})
+        self.away = False
+        self.asked: list[Sequence[str]] = []
+
+    async def adapters(self) -> frozenset[str]:
+        """See the port."""
+        if self.away:
+            raise Fault.of("peer_unavailable", "provider_adapter cannot be reached")
+        return self.known
+
+    async def unresolved_secrets(self, refs: Sequence[str]) -> Mapping[str, str]:
+        """See the port."""
+        self.asked.append(refs)
+        return {ref: self.unresolved[ref] for ref in refs if ref in self.unresolved}
