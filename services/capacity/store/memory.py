@@ -104,7 +104,7 @@ class MemoryCapacityStore:
             if ended is not lease:
                 self._keep(ended)
                 freed.update(lease.subjects)
-            elif lease.ended_at is not None and max(lease.ended_at, lease.reserved_at) <= now - KEEP_ENDED:
+            if ended.ended_at is not None and ended.ended_at <= now - KEEP_ENDED:
                 self._forget(lease)
         return frozenset(freed)
 

@@ -1,0 +1,166 @@
+"""Every backend is the model (VER-3): random histories, the same answer and the same figures after every step."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from libs.faults.fault import Fault
+from services.capacity.domain.leases import Request
+from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from tests.contract.capacity.conftest import Bench, bench, emptied
+from tests.contract.capacity.model import Model
+
+CHANNELS = ("a", "b")
+SUPPLIES = ("a/x", "a/y", "b/z")
+IDS = tuple(f"lease-{number}" for number in range(9))
+HOLDERS = ("one", "two")
+KINDS = ("video", "image")
+SUBJECTS = (
+    Subject(Kind.GLOBAL, "video"),
+    *(Subject(Kind.CHANNEL, name) for name in CHANNELS),
+    *(Subject(Kind.SUPPLY, name) for name in SUPPLIES),
+)
+GATES = st.sampled_from([0, 0, 1, 2, 3])
+TOKENS = st.sampled_from([0, 0, 50, 100])
+# Mostly a healthy view that nobody contradicts, sometimes a newer or an older one.
+VIEWS = st.one_of(
+    st.just(HealthLimit(1, 1, None)),
+    st.builds(HealthLimit, st.integers(1, 3), st.integers(1, 4), st.sampled_from([None, 0, 1, 2])),
+)
+TTLS = st.sampled_from([1, 10, 30, 90]).map(lambda seconds: timedelta(seconds=seconds))
+
+
+def machine(make: Callable[[], Awaitable[Bench]], steps: list[int]) -> type[RuleBasedStateMachine]:
+    """A machine whose every example runs on a new backend; `steps` counts them."""
+
+    class Backend(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.runner = asyncio.Runner()
+            self.ground = self.runner.run(make())
+            self.model = Model(self.ground.clock.now())
+            self.revision = 0
+
+        def same(self, ours: Callable[[], Any], theirs: Callable[[], Awaitable[Any]]) -> None:
+            """One step of both, and everything that can be seen afterwards."""
+            steps[0] += 1
+
+            async def step() -> tuple[Any, Any, Any]:
+                try:
+                    answer = await theirs()
+                except Fault as fault:
+                    answer = fault.code
+                return answer, await self.ground.store.figures(), await self.ground.store.leases()
+
+            try:
+                expected = ours()
+            except Fault as fault:
+                expected = fault.code
+            answer, figures, leases = self.runner.run(step())
+            assert answer == expected
+            assert figures == self.model.figures()
+            assert leases == self.model.live()
+
+        @initialize()
+        def begin(self) -> None:
+            declared = [
+                Level(subject, subject.id[0] if subject.kind is Kind.SUPPLY else "") for subject in SUBJECTS[1:]
+            ]
+            self.apply_all(declared)
+
+        def apply_all(self, declared: list[Level]) -> None:
+            self.revision += 1
+            revision = self.revision
+            store = self.ground.store
+            self.same(
+                lambda: self.model.apply_levels(revision, declared), lambda: store.apply_levels(revision, declared)
+            )
+
+        @rule(
+            figures=st.tuples(*[st.tuples(GATES, GATES, TOKENS)] * len(SUBJECTS)),
+            dropped=st.sampled_from([None] * 4 + list(SUBJECTS)),
+        )
+        def apply(self, figures: Any, dropped: Subject | None) -> None:
+            self.apply_all(
+                [
+                    Level(subject, subject.id[0] if subject.kind is Kind.SUPPLY else "", *gates)
+                    for subject, gates in zip(SUBJECTS, figures, strict=True)
+                    if subject != dropped
+                ]
+            )
+
+        @rule(
+            lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), kind=st.sampled_from(KINDS),
+            supply=st.sampled_from(SUPPLIES), views=st.tuples(VIEWS, VIEWS), tokens=st.sampled_from([0, 20, 60]),
+            ttl=TTLS,
+        )  # fmt: skip
+        def reserve(
+            self, lease_id: str, holder: str, kind: str, supply: str, views: Any, tokens: int, ttl: Any
+        ) -> None:
+            request = Request(lease_id, holder, kind, supply[0], supply, *views, tokens, ttl)
+            self.same(lambda: self.model.reserve(request), lambda: self.ground.store.reserve(request))
+
+        @rule(holder=st.sampled_from(HOLDERS), ids=st.lists(st.sampled_from(IDS), unique=True, min_size=1), ttl=TTLS)
+        def renew(self, holder: str, ids: list[str], ttl: timedelta) -> None:
+            wanted = tuple(ids)
+            self.same(
+                lambda: self.model.renew(holder, wanted, ttl), lambda: self.ground.store.renew(holder, wanted, ttl)
+            )
+
+        @rule(
+            lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), used=st.sampled_from([None, None, 0, 200])
+        )
+        def release(self, lease_id: str, holder: str, used: int | None) -> None:
+            self.same(
+                lambda: self.model.release(lease_id, holder, used),
+                lambda: self.ground.store.release(lease_id, holder, used),
+            )
+
+        @rule(subject=st.sampled_from(SUBJECTS), view=VIEWS)
+        def hear(self, subject: Subject, view: HealthLimit) -> None:
+            self.same(lambda: self.model.hear({subject: view}), lambda: self.ground.store.hear({subject: view}))
+
+        @rule(seconds=st.sampled_from([0.5, 1, 9, 10, 30, 59.999999, 60, 121]))
+        def advance(self, seconds: float) -> None:
+            self.runner.run(self.ground.advance(seconds))
+            self.model.now = self.ground.clock.now()
+            self.same(lambda: None, lambda: asyncio.sleep(0))
+
+        @rule()
+        def sweep(self) -> None:
+            async def swept() -> None:
+                await self.ground.store.sweep()
+
+            self.same(self.model.sweep, swept)
+
+        def teardown(self) -> None:
+            self.runner.run(self.ground.store.close())
+            self.runner.close()
+
+    return Backend
+
+
+def test_memory_is_the_model() -> None:
+    """VER-3, CAP-1, CAP-2, CAP-4, CAP-4a: the memory store answers as the model over thousands of random steps."""
+    steps = [0]
+    backend = machine(lambda: bench("memory:"), steps)
+    run_state_machine_as_test(backend, settings=settings(max_examples=100, stateful_step_count=50))
+    assert steps[0] > 2000
+
+
+def test_postgres_is_the_model(pg_module_url: str) -> None:
+    """VER-3, CAP-1, CAP-2, CAP-4, CAP-4a: PostgreSQL answers as the model; time is the test's."""
+
+    async def make() -> Bench:
+        await emptied(pg_module_url)
+        return await bench(pg_module_url)
+
+    steps = [0]
+    backend = machine(make, steps)
+    run_state_machine_as_test(backend, settings=settings(max_examples=25, stateful_step_count=40))
+    assert steps[0] > 200
