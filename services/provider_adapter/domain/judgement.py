@@ -125,7 +125,8 @@ def _weakly(reply: Reply, reading: Reading, theirs: str, said: str) -> Finding:
                 return Finding(ours, clue.path, clue.text, said)
         for clue in reading.messages:
             ours = wording.weak(clue.text.lower())
-            if ours:
+            # "please upload a valid file" under a 400 is no failure of the provider
+            if ours and not (ours == "provider_error" and status in (400, 422)):
                 return Finding(ours, clue.path, theirs, clue.text)
     return Finding(by_status, f"status {status}" if by_status else "", theirs, said)
 

@@ -61,7 +61,7 @@ STRONG = (
     ),
     word(
         "content_rejected",
-        "sensitive",
+        r"(?<!case[ -])sensitive",
         "moderat(ed|ion)",
         "content[ _]polic",
         "content[ _](filter|check|block|moderation|violat)",
@@ -260,7 +260,7 @@ STRONG = (
             r"|could not) be (download|load|fetch|open|decod|pars|access)"
         ),
         (
-            r"(download|fetch|retriev|load)\w*\b.{0,50}\b(image|video|audio|file|media|content|url|input"
+            r"\b(download|fetch|retriev|load)\w*\b.{0,50}\b(image|video|audio|file|media|content|url|input"
             r"|document|resource)"
         ),
         (

@@ -63,7 +63,6 @@ WEAK = (
         "exhausted",
         "limit exceeded",
         "limitexceeded",
-        "try again later",
         "capacity",
     ),
     word(

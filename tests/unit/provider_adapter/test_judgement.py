@@ -1,0 +1,118 @@
+"""What single replies prove, beyond the corpus: wordings that must not be mistaken, and the laws of phases."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from libs.faults.fault import Fault
+from libs.faults.registry import Category
+from services.provider_adapter.adapters.registry import GENERIC
+from services.provider_adapter.domain.exchange import BEFORE_SENDING, Broken, Phase, Reply
+from services.provider_adapter.domain.judgement import judge
+from services.provider_adapter.domain.table import FaultTable, Row
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+
+
+def judged(status: int, body: Any = "", phase: Phase = Phase.SUBMIT, **more: Any) -> Fault:
+    """The judgement of a provider without a table."""
+    raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return judge(Reply(status, more.pop("headers", {}), raw), phase, more.pop("table", GENERIC), NOW, **more)
+
+
+def says(text: str) -> dict[str, Any]:
+    """An error that has words only."""
+    return {"error": {"message": text}}
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "code"),
+    [
+        (400, "Parameter names are case-sensitive", "invalid_request"),
+        (400, "Please upload a valid image file", "invalid_request"),
+        (400, "The image url provided cannot be downloaded", "material_unreachable"),
+        (500, "Failed to download image from the given address", "material_unreachable"),
+        (500, "An error occurred, please try again later", "provider_error"),
+        (500, "Input validation error: prompt must be a string", "invalid_request"),
+        (403, "This service is not available in your country", "account_forbidden"),
+        (403, "Your account balance is insufficient", "balance_exhausted"),
+        (429, "Account balance insufficient, please recharge", "balance_exhausted"),
+        (400, "Your credit balance is too low to access the API", "balance_exhausted"),
+        (503, "The engine is currently overloaded", "rate_limited"),
+        (400, "Prompt contains a celebrity name", "real_person_rejected"),
+        (400, "The prompt violates our content policy", "content_rejected"),
+        (404, "Model foo-9 does not exist", "model_unavailable"),
+        (400, "Model foo-9 has been deprecated", "model_unavailable"),
+        (401, "nobody said why", "key_invalid"),
+        (402, "nobody said why", "balance_exhausted"),
+        (429, "nobody said why", "rate_limited"),
+        (413, "nobody said why", "invalid_request"),
+    ],
+)
+def test_words_of_providers_that_have_no_table(status: int, text: str, code: str) -> None:
+    """ERR-1: general wording, then the status."""
+    assert judged(status, says(text)).code == code
+
+
+@pytest.mark.parametrize("status", [502, 504, 520, 521, 522, 523, 524, 525, 526])
+@pytest.mark.parametrize("body", ["", "<html>bad gateway</html>", "error", says("internal error"), says("unavailable")])
+def test_a_gateway_proves_nothing(status: int, body: Any) -> None:
+    """ERR-1a: 502, 504 and 52x, also as a page and with weak words, leave a submission unknown."""
+    fault = judged(status, body)
+    assert (fault.code, fault.category, fault.retryable) == ("submission_unknown", Category.UNKNOWN, False)
+
+
+def test_a_gateways_status_with_the_applications_own_word_is_believed() -> None:
+    """ERR-1a: bare is what it must be; an application that says that the queue is full has not taken the job."""
+    assert judged(504, {"error_type": "runner_scheduling_failure", "detail": "No runner"}).code == "out_of_stock"
+
+
+@pytest.mark.parametrize("how", Broken)
+def test_the_transport_decides_by_whether_bytes_have_left(how: Broken) -> None:
+    """ERR-1a: before a connection nothing was submitted, after it nobody knows; a question is a question."""
+    reply = Reply(transport_error=how.value)
+    submit = judge(reply, Phase.SUBMIT, GENERIC, NOW)
+    assert (submit.category is Category.UNKNOWN) == (how not in BEFORE_SENDING)
+    poll = judge(reply, Phase.POLL, GENERIC, NOW)
+    assert (poll.code, poll.category) == ("poll_failed", Category.UNKNOWN)
+
+
+def test_the_same_404_means_the_model_on_submit_and_the_task_on_poll() -> None:
+    """ERR-1: phase is evidence."""
+    body = {"error": {"code": "NotFound", "message": "nothing here"}}
+    assert judged(404, body).code == "model_unavailable"
+    poll = judged(404, body, Phase.POLL)
+    assert (poll.code, poll.metadata["reason"]) == ("poll_failed", "task_lost")
+
+
+def test_the_order_of_evidence() -> None:
+    """ERR-1: table over words, body over header, header over message, words over status; each is named."""
+    table = FaultTable("p", (Row("E42", "out_of_stock"), Row("sold", "balance_exhausted")), headers=("x-error",))
+    body = {"error": {"code": "E42", "message": "invalid api key"}}
+    first = judged(400, body, table=table, headers={"x-error": "sold"})
+    assert (first.code, first.metadata["evidence"]) == ("out_of_stock", "body.error.code")
+    second = judged(400, says("invalid api key"), table=table, headers={"x-error": "sold"})
+    assert (second.code, second.metadata["evidence"]) == ("balance_exhausted", "header.x-error")
+    third = judged(400, says("invalid api key"), table=table)
+    assert (third.code, third.metadata["evidence"]) == ("key_invalid", "body.error.message")
+    fourth = judged(402, says("hm"), table=table)
+    assert (fourth.code, fourth.metadata["evidence"]) == ("balance_exhausted", "status 402")
+
+
+def test_a_readable_answer_of_the_wrong_shape() -> None:
+    """ERR-1a: for a job that could go on unseen it proves nothing; a synchronous kind has none, so it is malformed."""
+    assert judged(200, {"hello": 1}).code == "submission_unknown"
+    assert judged(200, {"hello": 1}, synchronous=True).code == "malformed_reply"
+    assert judged(200, '{"cut": ', synchronous=True).code == "submission_unknown"
+
+
+@given(st.integers(100, 599), st.binary(max_size=100), st.sampled_from(Phase), st.booleans())
+def test_every_reply_is_judged(status: int, body: bytes, phase: Phase, synchronous: bool) -> None:
+    """ERR-1: total; unknown is never retryable, content and request neither; supply and capacity always."""
+    fault = judge(Reply(status, {}, body), phase, GENERIC, NOW, synchronous=synchronous)
+    assert fault.retryable == (fault.category in (Category.SUPPLY, Category.CAPACITY))
+    assert fault.metadata["evidence"]
