@@ -31,7 +31,8 @@ PRIORITY_NUMBERS = {
 
 def submission_from_proto(message: routing_service_pb2.SubmitTaskRequest) -> Submission:
     """What is handed over. Fault `validation_failed` naming every required field that is missing."""
-    missing = [name for name in ("request_id", "tenant", "model") if not getattr(message, name)]
+    named = () if message.validate_only else ("request_id",)  # what is only checked gets no identity
+    missing = [name for name in (*named, "tenant", "model") if not getattr(message, name)]
     if missing:
         raise Fault.invalid(*((f"/{name}", "is required") for name in missing))
     options = message.options
