@@ -1,7 +1,5 @@
 """Puts the context together: the only module that knows both its inside and its machines."""
 
-import os
-from collections.abc import Mapping
 from typing import Any
 
 from libs.blobs.opening import open_blobs
@@ -26,14 +24,12 @@ NAME = "provider_adapter"
 SERVICE = "pointsman.provider_adapter.v1.ProviderService"
 
 
-def build(
-    settings: Settings, channels: Any, world: World, environment: Mapping[str, str] = os.environ
-) -> ComposedContext:
-    """The context, not yet at work. It knows nobody, so it takes no channel; `environment` holds the secrets."""
+def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
+    """The context, not yet at work. It calls no other context, so it takes no channel."""
     driver = HttpDriver(
         answer_bytes=settings.answer_bytes, connect_s=settings.timeouts.connect_s, media_s=settings.media_s
     )
-    secrets = ReferencedSecrets(environment)
+    secrets = ReferencedSecrets(settings.environment)
     media = MediaWorks(driver, BlobMedia(open_blobs(settings.blobs_address)), world, settings)
     conversation = Conversation(driver, secrets, world.clock, settings.margin_s)
     servicer = ProviderServicer(

@@ -17,7 +17,8 @@ class Settings:
     a submission is still told. `answer_bytes` bounds an answer (pictures travel in it), `media_bytes` one result,
     `material_bytes` one input that is sent along. `media_s` bounds one fetch of a result, `media_tries` how often it is
     tried. A submission is called not accepted when the records have lacked it `settle_s` after the last moment at which
-    it can have arrived; `reconcile_pages` bounds how far they are read.
+    it can have arrived; `reconcile_pages` bounds how far they are read. `environment` is where `env:NAME` is looked
+    up, at every call; it holds secrets and is in no text form.
     """
 
     blobs_address: str
@@ -31,11 +32,13 @@ class Settings:
     media_backoff_s: float = 0.25
     settle_s: float = 10.0
     reconcile_pages: int = 10
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
         """Read POINTSMAN_BLOBS (default: `blobs` under POINTSMAN_DATA) and POINTSMAN_RECONCILE_SETTLE_S."""
         return Settings(
             blobs_address=blobs_address(env),
+            environment=env,
             settle_s=float(env.get("POINTSMAN_RECONCILE_SETTLE_S", "10")),
         )

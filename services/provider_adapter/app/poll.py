@@ -50,6 +50,9 @@ class PollJob:
         except NotFetched as error:  # the job is done; its result may be there at the next poll
             metadata = {"evidence": f"media: {error}", "reason": "provider_error"}
             raise Fault.of("poll_failed", provider=provider, metadata=metadata) from None
+        except Fault as fault:  # our own store failed
+            metadata = {"evidence": "media: the result could not be kept", "reason": fault.code}
+            raise Fault.of("poll_failed", provider=provider, metadata=metadata) from fault
         except NoMedia as error:  # a success with nothing usable is the supply's failure
             failure = Fault.of("malformed_reply", provider=provider, metadata={"evidence": f"media: {error}"})
             return Standing(JobState.FAILED, failure=failure)

@@ -50,6 +50,8 @@ class SubmitJob:
                 raise _lost("provider_error", endpoint, f"the result could not be fetched: {error}") from None
             except NoMedia as error:
                 raise _lost("malformed_reply", endpoint, str(error)) from None
+            except Fault as fault:  # our own store failed: the work is done and must not be done again unasked
+                raise _lost("submission_unknown", endpoint, f"the result could not be kept: {fault.code}") from fault
             return Sent(submitted.provider_task_id, result)
 
 

@@ -159,13 +159,13 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     fast = StudioConfig.default().adjusted(queue_s=0.0, render_s=0.0)
     config = replace(fast, render=Render(scale=0.25))
     registry = LoopbackRegistry()
-    settings = Settings(blobs_address=str(tmp_path / "blobs"), settle_s=5.0)
     async with contextlib.AsyncExitStack() as stack:
         studio = await stack.enter_async_context(Studio(config, tmp_path / "studio"))
         session = await stack.enter_async_context(aiohttp.ClientSession())
         channels = await stack.enter_async_context(Channels(registry=registry, caller="routing"))
         rig = Rig(ProviderServiceStub(channels.to("provider_adapter")), studio, session, LocalBlobs(tmp_path / "blobs"))
-        context = build(settings, channels, real_world(), rig.secrets)
+        settings = Settings(str(tmp_path / "blobs"), settle_s=5.0, environment=rig.secrets)
+        context = build(settings, channels, real_world())
         server = RpcServer(registry=registry)
         for _, add in context.registrations:
             server.add(add)

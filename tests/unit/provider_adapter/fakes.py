@@ -60,13 +60,16 @@ def download(data: bytes, media_type: str = "video/mp4", status: int = 200, leng
 
 @dataclass
 class MemoryMedia:
-    """Implements `MediaStore`."""
+    """Implements `MediaStore`. `down` lets it fail."""
 
     kept: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    down: bool = False
 
     async def keep(self, chunks: AsyncIterator[bytes], media_type: str, max_bytes: int) -> Stored:
         """See `MediaStore.keep`."""
         data = b"".join([chunk async for chunk in chunks])
+        if self.down:
+            raise Fault.of("governance_backend_down")
         if len(data) > max_bytes:
             raise Fault.of("payload_too_large")
         blob = Blob(digest(data), len(data), media_type)

@@ -1,6 +1,7 @@
 """The use-cases over fakes of the ports: what is kept, what is said, and what is never said."""
 
 import asyncio
+import base64
 import json
 import logging
 from typing import Any
@@ -204,6 +205,19 @@ async def test_a_call_keeps_within_the_callers_deadline() -> None:
         fault = await refusal(house.submit(ENDPOINT, JOB))
     assert fault.code == "deadline_exceeded"
     assert len(house.transport.sent) == 1
+
+
+async def test_a_store_that_fails_makes_no_second_picture() -> None:
+    """ERR-1a SYN-7: what was made and could not be kept is unknown, and no reason to switch."""
+    picture = Job("attempt-1", "token-1", "image", "seedream", {"prompt": PROMPT})
+    data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"p" * 80).decode()
+    house = House(answer(200, {"data": [{"b64_json": data}]}), DONE)
+    house.store.down = True
+    fault = await refusal(house.submit(ENDPOINT, picture))
+    assert (fault.code, fault.metadata["possibly_charged"]) == ("submission_unknown", "true")
+    house.transport.files[FILE] = [download(MP4)]
+    poll = await refusal(house.poll(ENDPOINT, JOB, "cgt-1"))
+    assert (poll.code, poll.metadata["reason"]) == ("poll_failed", "governance_backend_down")
 
 
 def page(*tokens: str, at: float, total: int | None = None) -> HttpResponse:
