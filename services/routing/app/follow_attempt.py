@@ -78,11 +78,9 @@ async def expire(desk: Desk, task: Task, attempt: Attempt) -> None:
 
 
 async def _still_there(desk: Desk, task: Task, attempt: Attempt, channel: Channel, heard: Polled) -> None:
-    at = next_poll(attempt, channel.poll_interval_s, None, desk.now(), desk.chance())
-    if attempt.poll_failures:  # answered again: back to the plain interval
-        at = desk.in_s(channel.poll_interval_s)
-    after = transitions.polled(task, attempt, heard.state == "running", _not_past(task, at))
-    await desk.store.save(Write(task, after, desk.now()))
+    after = transitions.polled(task, attempt, heard.state == "running", desk.now())
+    at = next_poll(after.live or attempt, channel.poll_interval_s, None, desk.now(), desk.chance())
+    await desk.store.save(Write(task, transitions.waiting(after, "", _not_past(task, at)), desk.now()))
 
 
 async def _unheard(desk: Desk, task: Task, attempt: Attempt, channel: Channel, failure: Failure) -> None:
@@ -91,9 +89,10 @@ async def _unheard(desk: Desk, task: Task, attempt: Attempt, channel: Channel, f
     if since is not None and now - since >= timedelta(seconds=desk.settings.poll_give_up_s):
         await _give_up(desk, task, attempt, failure)
         return
-    at = next_poll(attempt, channel.poll_interval_s, failure.retry_after_ms, now, desk.chance())
     reason = f"provider: {failure.code} at {attempt.supply}, polled again later"
-    await desk.store.save(Write(task, transitions.poll_failed(task, attempt, reason, now, _not_past(task, at)), now))
+    unheard = transitions.poll_failed(task, attempt, reason, now)
+    at = next_poll(unheard.live or attempt, channel.poll_interval_s, failure.retry_after_ms, now, desk.chance())
+    await desk.store.save(Write(task, transitions.waiting(unheard, reason, _not_past(task, at)), now))
 
 
 async def _give_up(desk: Desk, task: Task, attempt: Attempt, failure: Failure) -> None:

@@ -79,11 +79,11 @@ def polled(task: Task, attempt: Attempt, running: bool, next_poll: datetime) -> 
     return replace(with_attempt(task, heard), waiting_reason="", next_action_at=next_poll)
 
 
-def poll_failed(task: Task, attempt: Attempt, reason: str, now: datetime, next_poll: datetime) -> Task:
+def poll_failed(task: Task, attempt: Attempt, reason: str, now: datetime) -> Task:
     """A poll was not answered: the Attempt stays as it is, only the next poll comes later (HLT-13)."""
     since = attempt.polls_failing_since or now
     unheard = replace(attempt, poll_failures=attempt.poll_failures + 1, polls_failing_since=since)
-    return replace(with_attempt(task, unheard), waiting_reason=reason, next_action_at=next_poll)
+    return replace(with_attempt(task, unheard), waiting_reason=reason)
 
 
 def uncertain(task: Task, attempt: Attempt, failure: Failure, reason: str, next_look: datetime) -> Task:

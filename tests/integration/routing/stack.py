@@ -1,4 +1,4 @@
-"""Routing with its real peers over loopback, a real PostgreSQL and the studio: what is below the edge, in one process."""
+"""Routing with its real peers over loopback, a real PostgreSQL and the studio: what is below the edge."""
 
 import contextlib
 import logging
