@@ -256,7 +256,8 @@ _code("budget_exhausted", "capacity/request", NO, 402, "The budget does not cove
 
 # --- Our own machinery ------------------------------------------------------------------------------------------------
 _code("governance_backend_down", "supply/request", YES, 503,
-      "The store of capacity does not answer; nobody is admitted", "Wait as `Retry-After` says.", "PostgreSQL does not answer", "CAP-12 EDG-2", "", 5000)
+      "The store of capacity does not answer; nobody is admitted",
+      "Wait as `Retry-After` says.", "PostgreSQL does not answer", "CAP-12 EDG-2", "", 5000)
 _code("peer_unavailable", "supply/request", YES, 503, "Another part of Pointsman cannot be reached",
       "Wait and try again. Whether the call had begun is not known.", "health cannot be reached", "OPS-2 ERR-2", "",
       1000)

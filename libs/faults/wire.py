@@ -19,10 +19,11 @@ from libs.telemetry.redaction import redact
 
 DOMAIN = "pointsman"
 STATUS_DETAILS_KEY = "grpc-status-details-bin"
-# The whole trailing metadata must stay under the peers' 8 KiB soft limit, or the fault arrives as something else.
+# A status travels as trailing metadata. What exceeds the receiver's limit (libs/rpc sets 64 KiB) does not arrive as a
+# fault at all, so texts are cut and field errors are left out, and counted, beyond these sizes.
 MESSAGE_LIMIT = 2000
 DETAIL_LIMIT = 500
-ERRORS_LIMIT = 25
+ERRORS_LIMIT_BYTES = 24 * 1024
 
 _OWN_KEYS = frozenset({"category", "scope", "retryable", "provider", "provider_code", "provider_message"})
 
@@ -92,12 +93,22 @@ def to_status(fault: Fault) -> status_pb2.Status:
         retry.retry_delay.FromMilliseconds(max(0, fault.retry_after_ms))
         details.append(_pack(retry))
     if fault.errors:
-        bad = error_details_pb2.BadRequest()
-        for error in fault.errors[:ERRORS_LIMIT]:
-            bad.field_violations.add(field=error.pointer, description=_short(error.reason, DETAIL_LIMIT))
-        details.append(_pack(bad))
+        details.append(_pack(_bad_request(fault.errors)))
     code = grpc_status_of(fault).value[0]
     return status_pb2.Status(code=code, message=_short(fault.message, MESSAGE_LIMIT), details=details)
+
+
+def _bad_request(errors: tuple[FieldError, ...]) -> error_details_pb2.BadRequest:
+    bad = error_details_pb2.BadRequest()
+    size = 0
+    for number, error in enumerate(errors):
+        violation = bad.field_violations.add(field=error.pointer, description=_short(error.reason, DETAIL_LIMIT))
+        size += violation.ByteSize()
+        if size > ERRORS_LIMIT_BYTES:
+            del bad.field_violations[-1]
+            bad.field_violations.add(field="", description=f"and {len(errors) - number} more")
+            break
+    return bad
 
 
 def from_status(status: status_pb2.Status) -> Fault:

@@ -6,7 +6,7 @@ import grpc
 from grpc import aio
 
 from libs.rpc.address import Address, Transport
-from libs.rpc.limits import MESSAGE_LIMIT_BYTES
+from libs.rpc.limits import MESSAGE_LIMIT_BYTES, METADATA_OPTIONS
 from libs.rpc.loopback import PROCESS, LoopbackChannel, LoopbackRegistry
 
 KEEPALIVE_TIME_MS = 30_000
@@ -18,6 +18,7 @@ def channel_options(message_limit_bytes: int = MESSAGE_LIMIT_BYTES) -> list[tupl
     return [
         ("grpc.max_send_message_length", message_limit_bytes),
         ("grpc.max_receive_message_length", message_limit_bytes),
+        *METADATA_OPTIONS,
         # Also stops gRPC's transparent retries: whether to send again is for the caller, who knows what was sent.
         ("grpc.enable_retries", 0),
         ("grpc.keepalive_time_ms", KEEPALIVE_TIME_MS),

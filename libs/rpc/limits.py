@@ -3,5 +3,13 @@
 # gRPC's own default for receiving; set explicitly so that sending fails early too. Media travels as digests.
 MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
 
+# A fault with many field errors is large, and it travels as metadata. gRPC's own limits are 8 KiB (from there calls
+# fail at random) and 16 KiB (from there all fail).
+METADATA_LIMIT_BYTES = 64 * 1024
+METADATA_OPTIONS = (
+    ("grpc.max_metadata_size", METADATA_LIMIT_BYTES),
+    ("grpc.absolute_max_metadata_size", 2 * METADATA_LIMIT_BYTES),
+)
+
 # How many messages of a stream may wait in an in-process channel before the writer waits for the reader.
 STREAM_BUFFER_MESSAGES = 16

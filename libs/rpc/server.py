@@ -26,7 +26,7 @@ from libs.rpc.interceptors.faults import FaultsInterceptor
 from libs.rpc.interceptors.identity import IdentityInterceptor
 from libs.rpc.interceptors.incoming import Interceptor
 from libs.rpc.interceptors.telemetry import TelemetryInterceptor
-from libs.rpc.limits import MESSAGE_LIMIT_BYTES
+from libs.rpc.limits import MESSAGE_LIMIT_BYTES, METADATA_OPTIONS
 from libs.rpc.loopback import PROCESS, LoopbackRegistry
 from libs.rpc.loopback_exchange import Exchange
 from libs.rpc.reflection import reflection_handlers
@@ -47,6 +47,7 @@ def server_options(message_limit_bytes: int) -> list[tuple[str, Any]]:
     return [
         ("grpc.max_send_message_length", message_limit_bytes),
         ("grpc.max_receive_message_length", message_limit_bytes),
+        *METADATA_OPTIONS,
         # Off, or a second process on the same port would take half of the calls in silence.
         ("grpc.so_reuseport", 0),
         # Below the clients' keepalive of 30 s, or they would be sent away for pinging too often.

@@ -7,6 +7,7 @@ own CancelledError sends nothing at all (a client without a deadline waits for e
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 import grpc
@@ -59,7 +60,10 @@ class FaultsInterceptor:
         if task is not None and self._stopped(task):
             await self._abort(call, Fault.of("peer_unavailable", "the server is stopping"))
         if task is None or task.cancelling():
-            # Asked for from outside: the client has left, its deadline has passed, or the transport ends.
+            # Asked for from outside: the client has left, its deadline has passed, or the transport ends. Or the
+            # handler has cancelled its own task; gRPC does not let us tell, so the status is sent in any case.
+            with suppress(Exception):
+                await self._abort(call, Fault.of("cancelled", "the work behind this call was cancelled"))
             call.outcome = "cancelled"
             raise error
         _log.warning("%s ended by a cancellation of its own", call.method.path, extra={"rpc_method": call.method.path})

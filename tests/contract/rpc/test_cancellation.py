@@ -130,6 +130,21 @@ async def test_an_own_cancellation_is_told_to_the_client(hops: Hops):
     assert from_rpc_error(failed.value).code == "cancelled"
 
 
+async def test_a_handler_that_cancels_its_own_task_is_told_to_the_client(hops: Hops):
+    """ERR-2: also when the cancellation looks as if it came from outside."""
+
+    async def unary(request, context):
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    hop = await hops.open(unary=unary)
+    with pytest.raises(aio.AioRpcError) as failed:
+        await hop.stub.Unary(pb2.EchoRequest(), timeout=60)
+    assert from_rpc_error(failed.value).code == "cancelled"
+
+
 async def test_an_own_cancellation_in_a_stream_is_told_to_the_client(hops: Hops):
     """ERR-2: the same for a stream, after the messages it has sent."""
 

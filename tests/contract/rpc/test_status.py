@@ -52,6 +52,36 @@ async def test_a_fault_arrives_as_it_was_raised(hops: Hops):
     assert from_rpc_error(failed.value) == FAULT
 
 
+async def test_a_fault_with_many_field_errors_arrives_whole(hops: Hops):
+    """CAT-1: a bad catalogue is refused with every fault named by path, however many they are."""
+    errors = tuple(FieldError(f"/models/{n}/bindings/0/supply", f"no supply 'x-{n}'") for n in range(250))
+    many = Fault.of("catalog_invalid", "250 faults", errors=errors)
+
+    async def unary(request, context):
+        raise many
+
+    hop = await hops.open(unary=unary)
+    with pytest.raises(aio.AioRpcError) as failed:
+        await hop.stub.Unary(pb2.EchoRequest(), timeout=20)
+    assert from_rpc_error(failed.value) == many
+
+
+async def test_a_fault_too_large_for_metadata_is_cut_and_says_so(hops: Hops):
+    """ERR-2: rather a fault that counts what it leaves out than none."""
+    errors = tuple(FieldError(f"/items/{n}", "is not acceptable, " * 20) for n in range(1000))
+
+    async def unary(request, context):
+        raise Fault.of("validation_failed", "x" * 100_000, errors=errors)
+
+    hop = await hops.open(unary=unary)
+    with pytest.raises(aio.AioRpcError) as failed:
+        await hop.stub.Unary(pb2.EchoRequest(), timeout=20)
+    fault = from_rpc_error(failed.value)
+    assert fault.code == "validation_failed"
+    assert fault.errors[:-1] == errors[: len(fault.errors) - 1]
+    assert fault.errors[-1].reason == f"and {1000 - len(fault.errors) + 1} more"
+
+
 async def read_into(seen, stream):
     """Keep the numbers of a stream that may fail."""
     async for message in stream:

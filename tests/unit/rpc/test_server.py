@@ -150,3 +150,50 @@ async def test_closing_with_grace_lets_calls_end():
     await closing
     assert (await call).text == "done"
     await server.close(0.1)
+
+
+async def test_nothing_is_left_behind(caplog: pytest.LogCaptureFixture):
+    """However calls end, neither channel nor server keeps anything of them, and no task dies unheard."""
+    registry = LoopbackRegistry()
+
+    async def unary(request, context):
+        if request.act == "fault":
+            raise Fault.of("not_found")
+        if request.act == "own":
+            raise asyncio.CancelledError
+        if request.act == "late":
+            await asyncio.Event().wait()
+        return pb2.EchoResponse(text=request.text)
+
+    async def server_stream(request, context):
+        while True:
+            yield pb2.EchoResponse()
+
+    server = server_in(registry)
+    add(server, unary=unary, server_stream=server_stream)
+    await server.start()
+    channel = LoopbackChannel(registry)
+    stub = pb2_grpc.EchoServiceStub(channel)
+
+    async def ask(number: int) -> None:
+        act = ("echo", "fault", "own", "late", "cancelled", "never awaited", "stream left")[number % 7]
+        timeout = 0.01 if act == "late" else 60
+        request = pb2.EchoRequest(act="late" if act in ("cancelled", "never awaited") else act)
+        if act == "stream left":
+            async for _ in stub.ServerStream(request, timeout=timeout):
+                break
+            return
+        call = stub.Unary(request, timeout=timeout)
+        if act == "cancelled":
+            asyncio.get_running_loop().call_soon(call.cancel)
+        if act != "never awaited":
+            await call
+
+    outcomes = await asyncio.gather(*(ask(number) for number in range(700)), return_exceptions=True)
+    assert sum(isinstance(outcome, BaseException) for outcome in outcomes) == 400
+    assert await server.running.wait_idle(20)
+    assert channel._active == set()
+    assert server._exchanges == set()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
+    await channel.close()
+    await server.close(0.1)
