@@ -1,0 +1,1 @@
+"""The use-cases of the edge, one a file."""

@@ -1,0 +1,201 @@
+"""Puts the context together: the only module that knows both its inside and its machines."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.routing import Router
+
+from libs.blobs.blob import Blobs
+from libs.blobs.opening import open_blobs
+from libs.host.hosted import Registration
+from libs.kernel.world import World
+from libs.store.database import Database
+from libs.store.migrations import migrate
+from libs.telemetry import metrics as process_metrics
+from libs.telemetry.metrics import Metrics
+from pointsman.edge.v1.key_service_pb2_grpc import add_KeyServiceServicer_to_server
+from services.edge.app.authenticate import Authenticator
+from services.edge.app.create_run import CreateRun
+from services.edge.app.reveal import Reveal
+from services.edge.app.url_policy import LiteralUrlPolicy
+from services.edge.domain import keys
+from services.edge.peers.capacity import CapacityPeer
+from services.edge.peers.catalog import CatalogPeer
+from services.edge.peers.health import HealthPeer
+from services.edge.peers.routing import RoutingPeer
+from services.edge.peers.runs import RunsPeer
+from services.edge.ports import Keys, Owners
+from services.edge.routes.artifacts import ArtifactRoutes
+from services.edge.routes.catalog import CatalogRoutes
+from services.edge.routes.gate import routes
+from services.edge.routes.keys import KeyRoutes
+from services.edge.routes.listener import Listener
+from services.edge.routes.models import ModelRoutes
+from services.edge.routes.openapi import DocumentRoutes
+from services.edge.routes.operators import OperatorRoutes
+from services.edge.routes.probes import ProbeRoutes
+from services.edge.routes.runs import RunRoutes
+from services.edge.routes.shell import Shell, unknown_path
+from services.edge.routes.stream import StreamRoutes
+from services.edge.routes.tasks import TaskRoutes
+from services.edge.servicer import KeyServicer
+from services.edge.settings import Settings
+from services.edge.store.admin_key import read_or_make
+from services.edge.store.memory import MemoryKeys, MemoryOwners
+from services.edge.store.postgres import PostgresKeys, PostgresOwners
+
+SCHEMA = "edge"
+VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
+SERVICE = "pointsman.edge.v1.KeyService"
+
+
+@dataclass(frozen=True, slots=True)
+class AdminKey:
+    """The key of the operator. `fresh`: it was made at this start, and whoever hosts us tells it once."""
+
+    text: str
+    fresh: bool
+
+
+class EdgeContext:
+    """A `hosted.Context` that owns an HTTP port. `app` is the ASGI application, `listener` the port."""
+
+    name = SCHEMA
+
+    def __init__(self, settings: Settings, house: "House", database: Database | None) -> None:
+        self._settings = settings
+        self._house = house
+        self._database = database
+        self.app = house.app()
+        self.listener = Listener(
+            self.app, settings.http_host, settings.http_port, house.world.ids.ulid, settings.drain_s
+        )
+        self.registrations: tuple[Registration, ...] = (
+            (SERVICE, lambda server: add_KeyServiceServicer_to_server(house.key_servicer(), server)),
+        )
+        self.admin_key: AdminKey | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it answers HTTP, once started."""
+        return self.listener.url
+
+    async def migrate(self) -> None:
+        """Bring the schema up to date, if there is one."""
+        if self._database is not None:
+            await migrate(self._settings.database_url, schema=SCHEMA, versions=VERSIONS)
+
+    async def start(self) -> None:
+        """Settle the admin key, then open the port."""
+        self.admit_admin()
+        await self.listener.start()
+
+    def admit_admin(self) -> AdminKey:
+        """Take the admin key of the settings, or of the data directory, made if it is missing."""
+        text, fresh = self._settings.admin_key, False
+        if not text:
+            text, fresh = read_or_make(
+                Path(self._settings.data_directory),
+                lambda: keys.spell(keys.ADMIN_KEY_ID, os.urandom(keys.SECRET_BYTES)),
+            )
+        self._house.authenticator.admit_admin(text)
+        self.admin_key = AdminKey(text, fresh)
+        return self.admin_key
+
+    async def stop(self) -> None:
+        """Tell the streams, let requests in hand finish, close the port and the database."""
+        self._house.draining.set()
+        try:
+            await self.listener.stop()
+        finally:
+            if self._database is not None:
+                await self._database.close()
+
+
+class House:
+    """The parts, wired."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        channels: Any,
+        world: World,
+        stores: tuple[Keys, Owners],
+        blobs: Blobs,
+        metrics: Metrics,
+    ) -> None:
+        self.settings = settings
+        self.world = world
+        self.draining = asyncio.Event()
+        self._keys, self._owners = stores
+        self._blobs = blobs
+        self._metrics = metrics
+        self.authenticator = Authenticator(self._keys, world.clock, settings.key_cache_s)
+        self._reveal = Reveal(self._owners, world.clock)
+        self._runs = RunsPeer(channels.to("runs"))
+        self._routing = RoutingPeer(channels.to("routing"))
+        self._catalog = CatalogPeer(channels.to("routing"))
+        self._health = HealthPeer(channels.to("health"))
+        self._capacity = CapacityPeer(channels.to("capacity"))
+
+    def key_servicer(self) -> KeyServicer:
+        """The gRPC side."""
+        return KeyServicer(self._keys, self.authenticator, self.world, os.urandom)
+
+    def app(self) -> Shell:
+        """The HTTP side."""
+        settings, reveal = self.settings, self._reveal
+        create = CreateRun(self._runs, reveal, self._blobs, LiteralUrlPolicy(settings.allow_private_urls), self.world)
+        parts = (
+            RunRoutes(self._runs, reveal, create, settings.body_limit_bytes),
+            self._streams(),
+            TaskRoutes(self._routing, reveal),
+            ModelRoutes(self._catalog),
+            ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes),
+            OperatorRoutes(self._routing, self._health, self._capacity),
+            CatalogRoutes(self._catalog),
+            KeyRoutes(self._keys, self.authenticator, self.world, os.urandom),
+            ProbeRoutes(self._probes(), self._metrics),
+        )
+        operations = tuple(operation for part in parts for operation in part.operations())
+        served = (*operations, *DocumentRoutes(operations).operations())
+        router = Router(routes(served, self.authenticator), redirect_slashes=False, default=unknown_path)
+        return Shell(router, self.world, self._metrics)
+
+    def _streams(self) -> StreamRoutes:
+        return StreamRoutes(
+            self._runs,
+            self._reveal,
+            self.authenticator,
+            self.world.clock,
+            self._metrics,
+            self.draining,
+            heartbeat_s=self.settings.heartbeat_s,
+            check_s=self.settings.stream_check_s,
+        )
+
+    def _probes(self) -> dict[str, Any]:
+        return {
+            "store": self._owners.ping,
+            "runs": self._runs.ping,
+            "routing": self._routing.ping,
+            "health": self._health.ping,
+            "capacity": self._capacity.ping,
+        }
+
+
+def build(
+    settings: Settings, channels: Any, world: World, *, blobs: Blobs | None = None, metrics: Metrics | None = None
+) -> EdgeContext:
+    """The context, not yet at work. It calls runs, routing, health and capacity."""
+    kept = blobs or open_blobs(settings.blobs)
+    counted = metrics or process_metrics.PROCESS
+    if settings.database_url == "memory:":
+        stores: tuple[Keys, Owners] = (MemoryKeys(), MemoryOwners())
+        return EdgeContext(settings, House(settings, channels, world, stores, kept, counted), None)
+    database = Database(settings.database_url, schema=SCHEMA)
+    house = House(settings, channels, world, (PostgresKeys(database), PostgresOwners(database)), kept, counted)
+    return EdgeContext(settings, house, database)

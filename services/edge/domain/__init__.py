@@ -1,0 +1,1 @@
+"""The edge as pure values: the public shapes, what a request may say, keys, ranges, URLs."""

@@ -1,0 +1,162 @@
+"""What holds for every JSON value that comes in, whatever it means.
+
+Refused by pointer: NUL characters (no store keeps them) and whole numbers that a double cannot hold (they would arrive
+changed). Refused as unreadable: nesting beyond reason.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from libs.faults.fault import Fault
+
+DEEPEST = 64
+LARGEST_WHOLE = 2**53
+NAMED_ERRORS = 25
+
+
+def pointer_to(parent: str, name: str | int) -> str:
+    """The JSON pointer of a member (RFC 6901)."""
+    return f"{parent}/{str(name).replace('~', '~0').replace('/', '~1')}"
+
+
+def check_values(value: Any) -> None:
+    """Fault validation_failed that names every value that cannot be taken."""
+    errors = []
+    for error in _faults(value, ""):
+        errors.append(error)
+        if len(errors) == NAMED_ERRORS:
+            break
+    if errors:
+        raise Fault.invalid(*errors)
+
+
+def check_depth(value: Any) -> None:
+    """Fault malformed_request for what is nested too deeply to be walked."""
+    level, depth = [value], 0
+    while level:
+        if depth > DEEPEST:
+            raise Fault.of("malformed_request", f"the body is nested deeper than {DEEPEST} levels")
+        depth += 1
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(item, (dict, list))
+        ]
+
+
+def _faults(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if "\x00" in value:
+            yield pointer, "holds a NUL character"
+    elif isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) > LARGEST_WHOLE:
+            yield pointer, "is a whole number beyond 2^53; send it as a text"
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if "\x00" in name:
+                yield pointer_to(pointer, name.replace("\x00", "\\u0000")), "holds a NUL character in its name"
+            else:
+                yield from _faults(item, pointer_to(pointer, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _faults(item, pointer_to(pointer, index))
+
+
+class Reader:
+    """Reads one JSON object field by field and collects what is wrong; `finish` raises it all at once.
+
+    Every field asked for is known; what nobody asked for is refused as unknown.
+    """
+
+    def __init__(self, value: Any, pointer: str = "", errors: list[tuple[str, str]] | None = None) -> None:
+        self.errors: list[tuple[str, str]] = [] if errors is None else errors
+        self._pointer = pointer
+        self._known: set[str] = set()
+        self._value: dict[str, Any] = {}
+        if isinstance(value, dict):
+            self._value = value
+        else:
+            self.refuse("", "must be an object")
+
+    def refuse(self, name: str, reason: str) -> None:
+        """Note what is wrong with a field ("" = the object itself)."""
+        self.errors.append((pointer_to(self._pointer, name) if name else self._pointer, reason))
+
+    def has(self, name: str) -> bool:
+        """Whether the field is there and not null."""
+        self._known.add(name)
+        return self._value.get(name) is not None
+
+    def text(self, name: str, *, required: bool = False, longest: int = 1024) -> str:
+        """A text, "" where there is none."""
+        if not self.has(name):
+            if required:
+                self.refuse(name, "is required")
+            return ""
+        value = self._value[name]
+        if not isinstance(value, str):
+            self.refuse(name, "must be a text")
+        elif not value and required:
+            self.refuse(name, "must not be empty")
+        elif len(value) > longest:
+            self.refuse(name, f"must have at most {longest} characters")
+        else:
+            return value
+        return ""
+
+    def choice(self, name: str, choices: tuple[str, ...], *, required: bool = False) -> str:
+        """One of some words, "" where there is none."""
+        value = self.text(name, required=required)
+        if value and value not in choices:
+            self.refuse(name, f"must be one of {', '.join(choices)}")
+            return ""
+        return value
+
+    def seconds(self, name: str, least: float, most: float) -> float | None:
+        """A number of seconds within bounds, None where there is none."""
+        if not self.has(name):
+            return None
+        value = self._value[name]
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+            self.refuse(name, f"must be a number of seconds between {least:g} and {most:g}")
+            return None
+        return float(value)
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts, empty where there is none."""
+        if not self.has(name):
+            return []
+        value = self._value[name]
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            self.refuse(name, "must be a list of texts")
+            return []
+        return list(value)
+
+    def object(self, name: str, *, required: bool = False) -> dict[str, Any]:
+        """An object, empty where there is none."""
+        if not self.has(name):
+            if required:
+                self.refuse(name, "is required")
+            return {}
+        value = self._value[name]
+        if not isinstance(value, dict):
+            self.refuse(name, "must be an object")
+            return {}
+        return value
+
+    def nested(self, name: str) -> "Reader":
+        """A reader of the object in that field, with the same list of errors."""
+        return Reader(self.object(name), pointer_to(self._pointer, name), self.errors)
+
+    def close(self) -> None:
+        """Refuse the fields that nobody asked for."""
+        for name in self._value.keys() - self._known:
+            self.refuse(name, "is not a field that is known here")
+
+    def finish(self) -> None:
+        """Close, and raise Fault validation_failed with everything that was wrong."""
+        self.close()
+        if self.errors:
+            raise Fault.invalid(*sorted(self.errors)[:NAMED_ERRORS])

@@ -1,0 +1,196 @@
+"""What `POST /v1/runs` may say, read into an Order with its materials found.
+
+What a model takes (durations, counts, sizes) is routing's to judge; here stands what every order must keep: the fields
+that exist, their types, and materials that are one of `{"url"}`, `{"artifact"}` or `{"base64","media_type"}`.
+"""
+
+import binascii
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from libs.faults.fault import Fault
+from services.edge.domain.json_values import Reader, pointer_to
+from services.edge.domain.urls import syntax_reason
+
+MATERIAL_KEYS = frozenset({"url", "artifact", "base64"})
+MATERIAL_LISTS = ("reference_images", "reference_videos", "reference_audios")
+MATERIAL_FIELDS = ("first_frame", "last_frame", "image")
+DEGRADATIONS = ("strict", "best_effort")
+PRIORITIES = ("high", "normal", "low")
+BILLING_MODES = ("per_second", "per_request", "per_image", "per_token", "per_character", "per_page")
+LONGEST_DEADLINE_S = 30 * 24 * 3600.0
+MOST_LABELS = 64
+LONGEST_LABEL = 1024
+DIGEST = re.compile(r"[0-9a-f]{64}")
+MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
+DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One material where it stands in the input. Exactly one of the three is not empty; `base64` has a media type."""
+
+    pointer: str
+    url: str = ""
+    artifact: str = ""
+    base64: str = ""
+    media_type: str = ""
+
+    def content(self) -> bytes:
+        """The bytes of a base64 material. Fault validation_failed if they cannot be decoded or are none."""
+        try:
+            content = binascii.a2b_base64(self.base64, strict_mode=True)
+        except (binascii.Error, ValueError):
+            content = b""
+        if not content:
+            raise Fault.invalid((pointer_to(self.pointer, "base64"), "must be bytes in base64 (RFC 4648), not empty"))
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A run as asked for. `deadline_s` counts from the time of asking."""
+
+    model: str
+    input: dict[str, Any]
+    materials: tuple[Material, ...] = ()
+    degradation: str = ""
+    billing_mode: str = ""
+    priority: str = ""
+    deadline_s: float | None = None
+    callback_url: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def deadline(self, now: datetime) -> datetime | None:
+        """The time after which no result is wanted."""
+        return now + timedelta(seconds=self.deadline_s) if self.deadline_s is not None else None
+
+
+def read_order(body: Any) -> Order:
+    """The order in a request body. Fault validation_failed names everything that is wrong, by JSON pointer."""
+    reader = Reader(body)
+    if reader.has("production"):
+        raise Fault.invalid(("/production", "productions are not served yet; send a single request with `model`"))
+    model = reader.text("model", required=True, longest=200)
+    given = reader.object("input", required=True)
+    options = reader.nested("options")
+    deadline_s = options.seconds("deadline_s", 1, LONGEST_DEADLINE_S)
+    timeout_s = options.seconds("timeout_s", 1, LONGEST_DEADLINE_S)
+    if options.has("budget"):
+        options.refuse("budget", "budgets are not served yet, and a limit that nobody keeps is not taken")
+    order = Order(
+        model=model,
+        input=given,
+        materials=tuple(_materials(given, reader.errors)),
+        degradation=options.choice("degradation", DEGRADATIONS),
+        billing_mode=options.choice("billing_mode", BILLING_MODES),
+        priority=options.choice("priority", PRIORITIES),
+        deadline_s=min((s for s in (deadline_s, timeout_s) if s is not None), default=None),
+        callback_url=_callback(reader),
+        labels=_labels(reader),
+    )
+    options.close()
+    reader.finish()
+    return order
+
+
+def _callback(reader: Reader) -> str:
+    url = reader.text("callback_url", longest=8192)
+    reason = syntax_reason(url) if url else None
+    if reason:
+        reader.refuse("callback_url", reason)
+    return url
+
+
+def _labels(reader: Reader) -> dict[str, str]:
+    labels = reader.object("labels")
+    if len(labels) > MOST_LABELS:
+        reader.refuse("labels", f"must be at most {MOST_LABELS}")
+    for name, value in labels.items():
+        if not name or len(name) > LONGEST_LABEL or "=" in name:
+            reader.errors.append((pointer_to("/labels", name), "must have a name without '=', not empty, not too long"))
+        elif not isinstance(value, str) or len(value) > LONGEST_LABEL:
+            reason = f"must be a text of at most {LONGEST_LABEL} characters"
+            reader.errors.append((pointer_to("/labels", name), reason))
+    return labels
+
+
+def _materials(given: dict[str, Any], errors: list[tuple[str, str]]) -> Iterator[Material]:
+    """Every material of the input. Known fields must hold them; elsewhere an object that looks like one is one."""
+    for name in MATERIAL_LISTS:
+        items = given.get(name)
+        if items is not None and not (isinstance(items, list) and all(_looks(item) for item in items)):
+            errors.append((pointer_to("/input", name), 'must be a list of {"url"}, {"artifact"} or {"base64"}'))
+    for name in MATERIAL_FIELDS:
+        if given.get(name) is not None and not _looks(given[name]):
+            errors.append((pointer_to("/input", name), 'must be {"url"}, {"artifact"} or {"base64"}'))
+    for pointer, value in _objects(given, "/input"):
+        if _looks(value):
+            material = _material(value, pointer, errors)
+            if material is not None:
+                yield material
+
+
+def _looks(value: Any) -> bool:
+    return isinstance(value, dict) and bool(MATERIAL_KEYS & value.keys())
+
+
+def _objects(value: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(value, dict):
+        yield pointer, value
+        for name, item in value.items():
+            yield from _objects(item, pointer_to(pointer, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _objects(item, pointer_to(pointer, index))
+
+
+def _material(value: dict[str, Any], pointer: str, errors: list[tuple[str, str]]) -> Material | None:
+    reader = Reader(value, pointer, errors)
+    before = len(errors)
+    url = reader.text("url", longest=8192)
+    artifact = reader.text("artifact", longest=64)
+    base64, media_type = _encoded(reader)
+    reader.close()
+    if len(errors) > before:
+        return None
+    if sum(bool(text) for text in (url, artifact, base64)) != 1:
+        reader.refuse("", "must hold exactly one of url, artifact and base64")
+    elif media_type and not base64:
+        reader.refuse("media_type", "goes with base64 alone")
+    elif base64 and not MEDIA_TYPE.fullmatch(media_type):
+        reader.refuse("media_type", "is required with base64, as type/subtype")
+    elif artifact and not DIGEST.fullmatch(artifact):
+        reader.refuse("artifact", "must be a SHA-256 in 64 lower-case hexadecimal digits")
+    elif url and syntax_reason(url):
+        reader.refuse("url", syntax_reason(url) or "")
+    return Material(pointer, url, artifact, base64, media_type) if len(errors) == before else None
+
+
+def _encoded(reader: Reader) -> tuple[str, str]:
+    """(base64, media type); a data: URL in the field says its type itself."""
+    text = reader.text("base64", longest=1 << 31)
+    media_type = reader.text("media_type", longest=161)
+    found = DATA_URL.match(text)
+    if found:
+        return text[found.end() :], media_type or found[1]
+    return text, media_type
+
+
+def with_artifacts(given: dict[str, Any], digests: dict[str, str]) -> dict[str, Any]:
+    """The input with the material at each pointer replaced by `{"artifact": digest}`."""
+    replaced: dict[str, Any] = _replaced(given, "/input", digests)
+    return replaced
+
+
+def _replaced(value: Any, pointer: str, digests: dict[str, str]) -> Any:
+    if pointer in digests:
+        return {"artifact": digests[pointer]}
+    if isinstance(value, dict):
+        return {name: _replaced(item, pointer_to(pointer, name), digests) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, pointer_to(pointer, index), digests) for index, item in enumerate(value)]
+    return value

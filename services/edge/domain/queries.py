@@ -1,0 +1,67 @@
+"""What a query string or a header may say: sizes of pages, cursors, times."""
+
+import re
+from collections.abc import Iterable
+
+from libs.faults.fault import Fault
+
+DEFAULT_PAGE = 100
+LARGEST_PAGE = 1000
+LONGEST_KEY = 255
+RUN_STATUSES = (
+    "pending", "running", "paused", "succeeded", "failed", "timed_out", "cancelled", "dead_letter",
+)  # fmt: skip
+VISIBLE = re.compile(r"[!-~]+")
+
+
+def page_size(text: str | None, name: str = "page_size") -> int:
+    """1..1000, default 100."""
+    return int(number(text, name, DEFAULT_PAGE, 1, LARGEST_PAGE))
+
+
+def number(text: str | None, name: str, default: float, least: float, most: float) -> float:
+    """A number within bounds. Fault validation_failed with the pointer `/query/NAME`."""
+    if text is None or text == "":
+        return default
+    try:
+        value = float(text) if re.fullmatch(r"\d{1,15}(\.\d{1,9})?", text, re.ASCII) else least - 1
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        raise Fault.invalid((f"/query/{name}", f"must be a number between {least:g} and {most:g}"))
+    return value
+
+
+def flag(text: str | None, name: str) -> bool:
+    """`true` or `1`, `false` or `0`; false where nothing is said."""
+    if text in (None, "", "0", "false"):
+        return False
+    if text in ("1", "true"):
+        return True
+    raise Fault.invalid((f"/query/{name}", "must be true or false"))
+
+
+def cursor(text: str | None, name: str) -> int:
+    """The sequence after which events are wanted, 0 where nothing is said. Fault malformed_request (SSE-5)."""
+    if text is None or text == "":
+        return 0
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise Fault.of("malformed_request", f"{name} must be the sequence of an event, a whole number from 0")
+    return int(text)
+
+
+def statuses(texts: Iterable[str]) -> tuple[str, ...]:
+    """Run states, repeated or separated by commas."""
+    names = tuple(name for text in texts for name in text.split(",") if name)
+    if any(name not in RUN_STATUSES for name in names):
+        raise Fault.invalid(("/query/status", f"must be one of {', '.join(RUN_STATUSES)}"))
+    return names
+
+
+def idempotency_key(text: str | None) -> str:
+    """The key, "" where there is none. Fault malformed_request for one that cannot be kept."""
+    if text is None:
+        return ""
+    if len(text) > LONGEST_KEY or not VISIBLE.fullmatch(text):
+        raise Fault.of("malformed_request", f"Idempotency-Key must be 1 to {LONGEST_KEY} visible ASCII characters")
+    return text

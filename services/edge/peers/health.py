@@ -1,0 +1,30 @@
+"""Health over its stub."""
+
+from typing import Any
+
+from libs.rpc.faulting import faulting
+from pointsman.common.v1 import subject_pb2
+from pointsman.health.v1 import health_service_pb2 as pb
+from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
+from services.edge.domain import shapes
+from services.edge.wire import operations
+
+TIMEOUT_S = 10.0
+
+
+class HealthPeer:
+    """Implements `ports.Health`."""
+
+    def __init__(self, channel: Any) -> None:
+        self._stub: Any = HealthServiceStub(channel)
+
+    @faulting
+    async def snapshot(self) -> shapes.Health:
+        """See the port."""
+        return operations.health(await self._stub.GetSnapshot(pb.GetSnapshotRequest(), timeout=TIMEOUT_S))
+
+    @faulting
+    async def ping(self) -> None:
+        """See the port. Asks for a subject that does not exist: the cheapest question that reaches the store."""
+        nobody = subject_pb2.Subject(kind=operations.CHANNEL, id="-")
+        await self._stub.GetSnapshot(pb.GetSnapshotRequest(subjects=[nobody]), timeout=TIMEOUT_S)

@@ -1,0 +1,60 @@
+"""Routing over its stub: Tasks, Attempts, alerts."""
+
+from typing import Any
+
+from libs.rpc.faulting import faulting
+from pointsman.routing.v1 import routing_service_pb2 as pb
+from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
+from services.edge.domain import shapes
+from services.edge.wire import tasks as wire_tasks
+
+TIMEOUT_S = 10.0
+
+
+class RoutingPeer:
+    """Implements `ports.Routing`."""
+
+    def __init__(self, channel: Any) -> None:
+        self._stub: Any = RoutingServiceStub(channel)
+
+    @faulting
+    async def task(self, tenant: str, task_id: str) -> tuple[shapes.Task, frozenset[str]]:
+        """See the port."""
+        reply = await self._stub.GetTask(pb.GetTaskRequest(task_id=task_id, tenant=tenant), timeout=TIMEOUT_S)
+        digests = frozenset(item.sha256 for item in reply.task.result.artifacts)
+        return wire_tasks.task(reply.task), digests
+
+    @faulting
+    async def selections(self, tenant: str, task_id: str) -> list[shapes.Selection]:
+        """See the port."""
+        request = pb.ListSelectionsRequest(task_id=task_id, tenant=tenant)
+        reply = await self._stub.ListSelections(request, timeout=TIMEOUT_S)
+        return [wire_tasks.selection(item) for item in reply.selections]
+
+    @faulting
+    async def uncertain(self, size: int, token: str) -> tuple[list[shapes.UncertainAttempt], str]:
+        """See the port."""
+        request = pb.ListTasksRequest(with_uncertain_attempts=True, page_size=size, page_token=token)
+        reply = await self._stub.ListTasks(request, timeout=TIMEOUT_S)
+        return list(wire_tasks.uncertain_attempts(reply.tasks)), reply.next_page_token
+
+    @faulting
+    async def alerts(self, kind: str, subject: str, size: int, token: str) -> tuple[list[shapes.Alert], str]:
+        """See the port."""
+        request = pb.ListAlertsRequest(kind=kind, subject=subject, page_size=size, page_token=token)
+        reply = await self._stub.ListAlerts(request, timeout=TIMEOUT_S)
+        return [wire_tasks.alert(item) for item in reply.alerts], reply.next_page_token
+
+    @faulting
+    async def resolve(self, attempt_id: str, resolution: str, provider_task_id: str, comment: str) -> shapes.Task:
+        """See the port."""
+        request = pb.ResolveAttemptRequest(
+            attempt_id=attempt_id, resolution=resolution, provider_task_id=provider_task_id, comment=comment
+        )
+        reply = await self._stub.ResolveAttempt(request, timeout=TIMEOUT_S)
+        return wire_tasks.task(reply.task)
+
+    @faulting
+    async def ping(self) -> None:
+        """See the port."""
+        await self._stub.ListAlerts(pb.ListAlertsRequest(page_size=1), timeout=TIMEOUT_S)

@@ -1,0 +1,183 @@
+"""What the edge needs of its store, of the other contexts and of the outside. Calls raise Fault and nothing else.
+
+Peers answer in the public shapes: `wire` has turned the contract between contexts into the contract with the world.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from services.edge.domain import shapes
+from services.edge.domain.keys import Key
+from services.edge.domain.orders import Order
+
+Random = Callable[[int], bytes]
+"""That many bytes that nobody can guess."""
+
+
+class Keys(Protocol):
+    """Every key that was ever made, with the digest of its text."""
+
+    async def add(self, key: Key, digest: str) -> None:
+        """Keep a new key."""
+        ...
+
+    async def find(self, key_id: str) -> tuple[Key, str] | None:
+        """(the key as it stands now, its digest), or None. Never answered from a cache."""
+        ...
+
+    async def page(self, tenant: str, before: str, size: int) -> list[Key]:
+        """Keys of a tenant ("" = of all) with an id below `before` ("" = from the newest), newest first."""
+        ...
+
+    async def revoke(self, key_id: str, now: datetime) -> Key | None:
+        """End a key from now on; one that has ended stays as it is. None if there is no such key."""
+        ...
+
+
+class Owners(Protocol):
+    """Which tenant may read which artifact. Rows are only ever added."""
+
+    async def add(self, tenant: str, digests: Iterable[str], now: datetime) -> None:
+        """The tenant may read these; saying it again is harmless."""
+        ...
+
+    async def owns(self, tenant: str, digest: str) -> bool:
+        """Whether it may."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if the store answers."""
+        ...
+
+
+class Runs(Protocol):
+    """The context `runs`."""
+
+    async def replay(self, tenant: str, key: str, fingerprint: str) -> shapes.Run | None:
+        """The Run that this key made, None for a new key; Fault idempotency_conflict if it came with another body."""
+        ...
+
+    async def create(
+        self, tenant: str, order: Order, deadline: datetime | None, key: str, fingerprint: str
+    ) -> tuple[shapes.Run, bool]:
+        """(the Run, whether the key named an earlier one)."""
+        ...
+
+    async def get(self, tenant: str, run_id: str) -> tuple[shapes.Run, int]:
+        """(the Run, sequence of its newest event); Fault not_found for another tenant's."""
+        ...
+
+    async def page(
+        self, tenant: str, statuses: Sequence[str], label: str, size: int, token: str
+    ) -> tuple[list[shapes.Run], str]:
+        """(Runs, newest first; the token of the next page or "")."""
+        ...
+
+    async def join(self, tenant: str, run_id: str, timeout_s: float) -> shapes.Run:
+        """The Run at rest; Fault join_timeout."""
+        ...
+
+    async def cancel(self, tenant: str, run_id: str, reason: str) -> shapes.Run:
+        """The Run with its cancel on record; Fault run_terminal."""
+        ...
+
+    async def events(self, tenant: str, run_id: str, after: int, size: int) -> list[shapes.RunEvent]:
+        """Events after a cursor; Fault malformed_request for one that lies ahead."""
+        ...
+
+    def follow(self, tenant: str, run_id: str, after: int) -> AsyncGenerator[list[shapes.RunEvent], None]:
+        """Batches without gap or repetition, until the Run is at rest and all was told."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if it answers."""
+        ...
+
+
+class Routing(Protocol):
+    """The context `routing`: Tasks, Attempts, alerts. An empty tenant means any."""
+
+    async def task(self, tenant: str, task_id: str) -> tuple[shapes.Task, frozenset[str]]:
+        """(the Task, digests of the artifacts it gave); Fault not_found."""
+        ...
+
+    async def selections(self, tenant: str, task_id: str) -> list[shapes.Selection]:
+        """Every round, oldest first; Fault not_found."""
+        ...
+
+    async def uncertain(self, size: int, token: str) -> tuple[list[shapes.UncertainAttempt], str]:
+        """Attempts whose submission is uncertain or unresolved, a page of Tasks at a time."""
+        ...
+
+    async def alerts(self, kind: str, subject: str, size: int, token: str) -> tuple[list[shapes.Alert], str]:
+        """Alerts, newest first; empty filters mean all."""
+        ...
+
+    async def resolve(self, attempt_id: str, resolution: str, provider_task_id: str, comment: str) -> shapes.Task:
+        """An operator's word on an uncertain submission."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if it answers."""
+        ...
+
+
+class Catalog(Protocol):
+    """The catalogue, owned by `routing`."""
+
+    async def models(self, tenant: str) -> list[shapes.Model]:
+        """What that tenant may use."""
+        ...
+
+    async def apply(self, text: str, merge: bool) -> shapes.Applied:
+        """Apply a file, all or nothing; Fault catalog_invalid names every fault by path."""
+        ...
+
+    async def diff(self, text: str, merge: bool) -> shapes.CatalogDiff:
+        """What that would change."""
+        ...
+
+    async def show(self, kind: str, retired: bool) -> shapes.Catalog:
+        """Every object of a sort ("" = of all)."""
+        ...
+
+    async def publish(self, model_id: str) -> shapes.Publication:
+        """Open a model, if it passes the gate."""
+        ...
+
+    async def set_admin_state(self, sort: str, subject_id: str, state: str, reason: str) -> shapes.CatalogObject:
+        """`sort` is channel or supply; `state` enabled, draining or disabled."""
+        ...
+
+
+class Health(Protocol):
+    """The context `health`."""
+
+    async def snapshot(self) -> shapes.Health:
+        """The state of every Channel and Supply."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if it answers."""
+        ...
+
+
+class Capacity(Protocol):
+    """The context `capacity`."""
+
+    async def figures(self) -> shapes.Capacity:
+        """The figures of every Channel and Supply, and the live leases."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if it answers."""
+        ...
+
+
+class UrlPolicy(Protocol):
+    """Which user-supplied URLs may be used at all (AUTH-4)."""
+
+    async def refusal(self, url: str) -> str | None:
+        """Why this http(s) URL may not be used, or None. May wait: a policy may have to ask for names."""
+        ...

@@ -1,0 +1,73 @@
+"""Every answer that is no success: RFC 9457, `application/problem+json` (EDG-1..3).
+
+`type` is a path of this server, /errors/<code>, where the page of that code is read; clients branch on `code`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from libs.faults.fault import Fault
+from libs.faults.registry import CODES, Category
+from libs.telemetry.redaction import redact
+
+MEDIA_TYPE = "application/problem+json"
+CHALLENGE = 'Bearer realm="pointsman"'
+LONGEST_DETAIL = 2000
+# What a code of a later release is answered with.
+_STATUS_OF_CATEGORY = {
+    Category.CONTENT: 422,
+    Category.REQUEST: 422,
+    Category.SUPPLY: 503,
+    Category.CAPACITY: 429,
+    Category.UNKNOWN: 500,
+}
+# Facts of `metadata` that callers may see beside the standard members.
+_TOLD = ("reference", "earliest", "gate")
+
+
+def status_of(fault: Fault) -> int:
+    """The HTTP status."""
+    entry = CODES.get(fault.code)
+    return entry.http_status if entry else _STATUS_OF_CATEGORY[fault.category]
+
+
+def problem(fault: Fault, request_id: str) -> dict[str, Any]:
+    """The body as a JSON object."""
+    entry = CODES.get(fault.code)
+    body: dict[str, Any] = {
+        "type": f"/errors/{fault.code}",
+        "title": entry.title if entry else fault.code.replace("_", " "),
+        "status": status_of(fault),
+        "detail": redact(fault.message)[:LONGEST_DETAIL],
+        "code": fault.code,
+        "request_id": request_id,
+        "retryable": fault.retryable,
+        "category": fault.category.value,
+        "scope": fault.scope.value,
+    }
+    if fault.errors:
+        body["errors"] = [{"pointer": error.pointer, "reason": redact(error.reason)} for error in fault.errors]
+    body.update({name: fault.metadata[name] for name in _TOLD if name in fault.metadata})
+    return body
+
+
+def headers_of(fault: Fault) -> dict[str, str]:
+    """Headers that go with it: Retry-After in whole seconds (rounded up), the challenge, the methods, the size."""
+    headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store"}
+    if fault.retryable and fault.retry_after_ms is not None:
+        headers["retry-after"] = str(max(1, math.ceil(fault.retry_after_ms / 1000)))
+    if fault.code == "unauthenticated":
+        headers["www-authenticate"] = CHALLENGE
+    if fault.code == "method_not_allowed" and "allow" in fault.metadata:
+        headers["allow"] = fault.metadata["allow"]
+    if fault.code == "range_not_satisfiable" and "size" in fault.metadata:
+        headers["content-range"] = f"bytes */{fault.metadata['size']}"
+    return headers
+
+
+def answer(fault: Fault, request_id: str) -> tuple[int, Mapping[str, str], bytes]:
+    """(status, headers, body)."""
+    return status_of(fault), headers_of(fault), msgspec.json.encode(problem(fault, request_id))

@@ -1,0 +1,21 @@
+"""Successes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from services.edge.routes.operations import JSON
+
+_encode = msgspec.json.Encoder().encode
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A public shape as JSON. Answers are about now, so no cache keeps them."""
+    return Response(_encode(value), status, {"cache-control": "no-store", **(headers or {})}, JSON)
+
+
+def nothing(status: int = 204) -> Response:
+    """No body."""
+    return Response(None, status, {"cache-control": "no-store"})

@@ -1,0 +1,119 @@
+"""Bodies that come in: bounded while they stream, decoded, and refused with a reason."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from libs.faults.fault import Fault
+from services.edge.domain.json_values import Reader, check_depth, check_values
+from services.edge.routes.operations import JSON, YAML_TYPES
+
+
+def media_type(request: Request) -> str:
+    """The type of the body without its parameters, lower case; "" where none is said."""
+    return str(request.headers.get("content-type", "")).partition(";")[0].strip().lower()
+
+
+def check_type(request: Request, types: frozenset[str]) -> None:
+    """Fault unsupported_media_type unless the body is of one of these types, or of none that is said."""
+    said = media_type(request)
+    if said and said not in types:
+        raise Fault.of(
+            "unsupported_media_type", f"{said[:100]} is not understood here; send {', '.join(sorted(types))}"
+        )
+    charset = _charset(request)
+    if charset not in ("", "utf-8", "utf8", "us-ascii"):
+        raise Fault.of("unsupported_media_type", f"charset {charset[:40]} is not understood here; send UTF-8")
+
+
+def _charset(request: Request) -> str:
+    for parameter in str(request.headers.get("content-type", "")).split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip('"').lower()
+    return ""
+
+
+async def chunks(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
+    """The body as it arrives. Fault payload_too_large as soon as it is known to exceed the limit."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limit_bytes:
+        raise _too_large(limit_bytes)
+    size = 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit_bytes:
+                raise _too_large(limit_bytes)
+            yield chunk
+    except ClientDisconnect as error:
+        raise Fault.of("malformed_request", "the body ended before it was whole") from error
+
+
+def _too_large(limit_bytes: int) -> Fault:
+    return Fault.of("payload_too_large", f"the body has more than the {limit_bytes} bytes that are accepted")
+
+
+async def read_bytes(request: Request, limit_bytes: int) -> bytes:
+    """The whole body."""
+    return b"".join([chunk async for chunk in chunks(request, limit_bytes)])
+
+
+async def read_json(request: Request, limit_bytes: int, *, optional: bool = False) -> Any:
+    """The body as a JSON value; {} for an empty one where that is allowed. Its values are not judged yet."""
+    check_type(request, frozenset({JSON}))
+    raw = await read_bytes(request, limit_bytes)
+    if optional and not raw.strip():
+        return {}
+    value = decode(raw)
+    check_depth(value)
+    return value
+
+
+async def read_object(request: Request, limit_bytes: int, *, optional: bool = False) -> Reader:
+    """The body as an object to be read field by field, its values judged."""
+    value = await read_json(request, limit_bytes, optional=optional)
+    check_values(value)
+    return Reader(value)
+
+
+def decode(raw: bytes) -> Any:
+    """JSON from bytes. Fault malformed_request."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        raise Fault.of("malformed_request", f"the body is not UTF-8 at byte {error.start}") from None
+    try:
+        return msgspec.json.decode(raw)
+    except RecursionError:
+        raise Fault.of("malformed_request", "the body is nested too deeply") from None
+    except msgspec.MsgspecError as error:
+        raise Fault.of("malformed_request", f"the body is not JSON: {_place(raw, str(error))}") from None
+
+
+def _place(raw: bytes, reason: str) -> str:
+    """The decoder's reason with line and column instead of a byte."""
+    _, found, rest = reason.partition("(byte ")
+    if not found:
+        return reason
+    before = raw[: int(rest.rstrip(")"))]
+    line = before.count(b"\n") + 1
+    column = len(before) - (before.rfind(b"\n") + 1) + 1
+    return f"{reason.partition(' (byte')[0]}: line {line}, column {column}"
+
+
+async def read_text(request: Request, limit_bytes: int) -> str:
+    """The body as text: a catalogue file."""
+    check_type(request, YAML_TYPES)
+    raw = await read_bytes(request, limit_bytes)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise Fault.of("malformed_request", f"the body is not UTF-8 at byte {error.start}") from None
+    if "\x00" in text:
+        raise Fault.invalid(("", "holds a NUL character"))
+    if not text.strip():
+        raise Fault.invalid(("", "is empty; send the catalogue file"))
+    return text

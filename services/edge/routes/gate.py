@@ -1,0 +1,83 @@
+"""What stands before every operation: its method, the caller's key and scope, and a path that holds no nonsense."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from libs.faults.fault import Fault
+from libs.rpc.identity import Identity, carry_identity, current_identity
+from libs.telemetry.correlation import bind
+from services.edge.app.authenticate import Authenticator
+from services.edge.domain.keys import check_scope
+from services.edge.routes.operations import Asked, Operation
+
+ROUTE = "pointsman.route"
+REQUEST_ID = "pointsman.request_id"
+
+
+class Gate:
+    """Every operation of one path, as an ASGI application."""
+
+    def __init__(self, path: str, operations: Iterable[Operation], authenticator: Authenticator) -> None:
+        self._path = path
+        self._authenticator = authenticator
+        self._operations = {operation.method: operation for operation in operations}
+        allowed = {*self._operations, "OPTIONS"}
+        if "GET" in self._operations and self._operations["GET"].head:
+            allowed.add("HEAD")
+        self._allow = ", ".join(sorted(allowed))
+        self._methods = frozenset(allowed)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        scope[ROUTE] = self._path
+        request = Request(scope, receive)
+        response = await self._answer(request)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method not in self._methods:
+            told = f"{request.method[:20]} is not allowed on {self._path}"
+            raise Fault.of("method_not_allowed", told, metadata={"allow": self._allow})
+        if request.method == "OPTIONS":
+            return Response(None, 204, {"allow": self._allow})
+        operation = self._operations["GET" if request.method == "HEAD" else request.method]
+        asked = await self._admit(request, operation)
+        return await operation.handle(asked)
+
+    async def _admit(self, request: Request, operation: Operation) -> Asked:
+        request_id = str(request.scope.get(REQUEST_ID, ""))
+        if not operation.scopes:
+            return Asked(request, request_id, None)
+        caller = await self._authenticator.bearer(request.headers.get("authorization"))
+        check_scope(caller.scopes, operation.scopes)
+        _check_words(request)
+        bind(tenant=caller.tenant, key_id=caller.key_id)
+        acting = current_identity()
+        carry_identity(Identity(acting.caller, acting.request_id, caller.tenant))
+        return Asked(request, request_id, caller)
+
+
+def _check_words(request: Request) -> None:
+    """NUL characters are in no id and in no filter; no store takes them (EDG-3)."""
+    errors = [(f"/path/{name}", "holds a NUL character") for name, v in request.path_params.items() if "\x00" in v]
+    errors += [
+        (f"/query/{name}", "holds a NUL character") for name, v in request.query_params.multi_items() if "\x00" in v
+    ]
+    if errors:
+        raise Fault.invalid(*errors)
+
+
+def routes(operations: Iterable[Operation], authenticator: Authenticator) -> list[Route]:
+    """Routes for the router: one for each path, in the order in which paths first appear."""
+    paths: dict[str, list[Operation]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, []).append(operation)
+    return [Route(path, Gate(_plain(path), found, authenticator)) for path, found in paths.items()]
+
+
+def _plain(path: str) -> str:
+    """The path as it stands in documents: `{id:path}` reads `{id}`."""
+    return path.replace(":path}", "}")

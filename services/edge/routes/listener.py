@@ -1,0 +1,108 @@
+"""The HTTP port: uvicorn inside our own loop, started and stopped by the context, with no signal handler of its own."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from libs.faults.fault import Fault
+from services.edge import problems
+
+START_S = 10.0
+POLL_S = 0.005
+KEEP_ALIVE_S = 30
+BACKLOG = 2048
+
+log = logging.getLogger(__name__)
+
+
+class _Server(uvicorn.Server):
+    """Signals belong to the host of the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
+    """uvicorn's protocol, but bytes that are no HTTP get a problem too (EDG-3)."""
+
+    class Protocol(HttpToolsProtocol):
+        def send_400_response(self, msg: str) -> None:
+            request_id = new_id()
+            fault = Fault.of("malformed_request", "these bytes are no HTTP request")
+            status, headers, body = problems.answer(fault, request_id)
+            told = {**headers, "x-request-id": request_id, "content-length": str(len(body)), "connection": "close"}
+            head = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+            self.transport.write(f"HTTP/1.1 {status} Bad Request\r\n{head}\r\n".encode() + body)
+            self.transport.close()
+
+    return Protocol
+
+
+class Listener:
+    """One port. `start` returns when it is open; `url` is then where."""
+
+    def __init__(self, app: Any, host: str, port: int, new_id: Callable[[], str], drain_s: float) -> None:
+        self._host = host
+        self._port = port
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http=_protocol(new_id),
+                ws="none",
+                lifespan="off",
+                access_log=False,
+                log_config=None,
+                server_header=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=max(1, round(drain_s)),
+            )
+        )
+        self._serving: asyncio.Task[None] | None = None
+        self.address: tuple[str, int] = (host, port)
+
+    @property
+    def url(self) -> str:
+        """Where the port is, for people of this machine."""
+        host, port = self.address
+        shown = "127.0.0.1" if host in ("0.0.0.0", "") else "[::1]" if host == "::" else host
+        return f"http://{f'[{shown}]' if ':' in shown and not shown.startswith('[') else shown}:{port}"
+
+    async def start(self) -> None:
+        """Open the port. OSError names the address if that cannot be."""
+        opened = self._open()
+        self.address = (self._host, opened.getsockname()[1])
+        self._serving = asyncio.create_task(self._server.serve([opened]), name="edge http")
+        async with asyncio.timeout(START_S):
+            while not self._server.started:
+                if self._serving.done():
+                    self._serving.result()
+                await asyncio.sleep(POLL_S)  # uvicorn has no event for it
+        log.info("http_listening", extra={"url": self.url})
+
+    async def stop(self) -> None:
+        """Close the port, let requests in hand finish within the time that was set, cut the rest."""
+        if self._serving is None:
+            return
+        self._server.should_exit = True
+        await asyncio.gather(self._serving, return_exceptions=True)
+        self._serving = None
+
+    def _open(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        opened = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind((self._host, self._port))
+            opened.listen(BACKLOG)
+            opened.setblocking(False)
+        except OSError as error:
+            opened.close()
+            raise OSError(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from error
+        return opened

@@ -1,0 +1,97 @@
+"""What an operation is: one method of one path, with everything that the gate and the OpenAPI document need."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.edge.app.authenticate import Caller
+from services.edge.domain.keys import Scope
+
+JSON = "application/json"
+YAML = "application/yaml"
+# People send a catalogue file with whatever their tool says by default; JSON is YAML too.
+YAML_TYPES = frozenset(
+    "application/yaml application/x-yaml text/yaml text/x-yaml text/plain application/json application/octet-stream"
+    " application/x-www-form-urlencoded".split()
+)
+USERS = frozenset({Scope.RUNS})
+INVOKERS = frozenset({Scope.RUNS, Scope.INVOKE})
+READERS = frozenset({Scope.RUNS, Scope.INVOKE, Scope.OPERATE, Scope.ADMIN})
+OPERATORS = frozenset({Scope.OPERATE, Scope.ADMIN})
+ADMINS = frozenset({Scope.ADMIN})
+
+Handler = Callable[["Asked"], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that has passed the gate. `caller` is None where no key is needed."""
+
+    request: Request
+    request_id: str
+    known: Caller | None
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks; only operations that need a key have one."""
+        assert self.known is not None, "this operation takes no key"
+        return self.known
+
+    @property
+    def tenant(self) -> str:
+        """The caller's tenant."""
+        return self.caller.tenant
+
+    def path(self, name: str) -> str:
+        """A part of the path."""
+        return str(self.request.path_params[name])
+
+    def query(self, name: str) -> str | None:
+        """A value of the query string."""
+        value: str | None = self.request.query_params.get(name)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the query string or a header, for the document."""
+
+    name: str
+    tells: str
+    schema: dict[str, Any] = field(default_factory=lambda: {"type": "string"})
+    where: str = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path. `scopes` are those of which one suffices; none at all means that no key is needed.
+
+    `answer` is the shape of a success, `media` its type where it is no JSON. `takes` is the schema of a JSON body, or
+    None; `types` the media types of any other body. `codes` are the faults that callers should expect.
+    """
+
+    name: str
+    method: str
+    path: str
+    handle: Handler
+    tells: str
+    scopes: frozenset[Scope] = frozenset()
+    status: int = 200
+    answer: type | None = None
+    media: str = JSON
+    takes: dict[str, Any] | None = None
+    types: frozenset[str] = frozenset()
+    parameters: tuple[Parameter, ...] = ()
+    codes: tuple[str, ...] = ()
+    also: tuple[int, ...] = ()
+    head: bool = True
+
+
+TEXT = {"type": "string"}
+PAGING = (
+    Parameter("page_size", "At most this many.", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
+    Parameter("page_token", "`next_page_token` of the page before."),
+)

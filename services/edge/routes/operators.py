@@ -1,0 +1,92 @@
+"""/v1/operator: what operators watch and do: health, capacity, alerts, uncertain submissions."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from services.edge.domain import queries, shapes
+from services.edge.ports import Capacity, Health, Routing
+from services.edge.routes.answers import answer
+from services.edge.routes.bodies import read_object
+from services.edge.routes.operations import JSON, OPERATORS, PAGING, Asked, Operation, Parameter
+from services.edge.routes.runs import SMALL_BODY_BYTES
+
+RESOLUTIONS = ("accepted", "not_accepted")
+RESOLVE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["resolution"],
+    "properties": {
+        "resolution": {"enum": list(RESOLUTIONS)},
+        "provider_task_id": {"type": "string", "description": "With `accepted`: the provider's id of the job."},
+        "comment": {"type": "string"},
+    },
+}
+
+
+class OperatorRoutes:
+    """The handlers with what they need."""
+
+    def __init__(self, routing: Routing, health: Health, capacity: Capacity) -> None:
+        self._routing = routing
+        self._health = health
+        self._capacity = capacity
+
+    async def health(self, asked: Asked) -> Response:
+        """The breaker of every Channel and Supply."""
+        return answer(await self._health.snapshot())
+
+    async def capacity(self, asked: Asked) -> Response:
+        """Slots and windows of every Channel and Supply, and the live leases."""
+        return answer(await self._capacity.figures())
+
+    async def alerts(self, asked: Asked) -> Response:
+        """Newest first."""
+        size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
+        kind, subject = asked.query("kind") or "", asked.query("subject") or ""
+        return answer(shapes.AlertList(*await self._routing.alerts(kind, subject, size, token)))
+
+    async def uncertain(self, asked: Asked) -> Response:
+        """Attempts whose submission is uncertain or unresolved."""
+        size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
+        return answer(shapes.UncertainList(*await self._routing.uncertain(size, token)))
+
+    async def resolve(self, asked: Asked) -> Response:
+        """The Task after an operator's word on one of its Attempts."""
+        body = await read_object(asked.request, SMALL_BODY_BYTES)
+        resolution = body.choice("resolution", RESOLUTIONS, required=True)
+        provider_task_id = body.text("provider_task_id", required=resolution == "accepted")
+        if resolution == "not_accepted" and provider_task_id:
+            body.refuse("provider_task_id", "goes with `accepted` alone")
+        comment = body.text("comment")
+        body.finish()
+        return answer(await self._routing.resolve(asked.path("attempt_id"), resolution, provider_task_id, comment))
+
+    def operations(self) -> tuple[Operation, ...]:
+        """What is served."""
+        at = "/v1/operator"
+        filters = (Parameter("kind", "Only this kind."), Parameter("subject", "Only about this id."))
+        return (
+            Operation(
+                "getHealth", "GET", f"{at}/health", self.health, "The breaker of every Channel and Supply.", OPERATORS,
+                answer=shapes.Health,
+            ),
+            Operation(
+                "getCapacity", "GET", f"{at}/capacity", self.capacity, "Slots in use, windows and leases.", OPERATORS,
+                answer=shapes.Capacity,
+            ),
+            Operation(
+                "listAlerts", "GET", f"{at}/alerts", self.alerts, "Alerts, newest first.", OPERATORS,
+                answer=shapes.AlertList, parameters=(*filters, *PAGING), codes=("validation_failed",),
+            ),
+            Operation(
+                "listUncertain", "GET", f"{at}/uncertain", self.uncertain,
+                "Attempts of which nobody knows whether the provider took them.", OPERATORS,
+                answer=shapes.UncertainList, parameters=PAGING, codes=("validation_failed",),
+            ),
+            Operation(
+                "resolveAttempt", "POST", f"{at}/attempts/{{attempt_id}}/resolve", self.resolve,
+                "An operator's word on an uncertain submission.", OPERATORS, answer=shapes.Task, takes=RESOLVE_SCHEMA,
+                types=frozenset({JSON}), codes=("malformed_request", "not_found", "conflict", "validation_failed"),
+            ),
+        )  # fmt: skip

@@ -1,0 +1,191 @@
+"""/v1/runs/{id}/stream: the events of a Run as they are committed (SSE-1..5).
+
+Laws of this file:
+- what is sent was committed before; sequences rise by 1; the cursor is the sequence, on every replica;
+- a stream holds no connection to any database: it reads from runs, which reads in short turns;
+- a client that leaves ends its stream and nothing else;
+- a stream ends at a terminal event or `run_paused`, when its key no longer holds, or when this server drains: then with
+  a comment, and the client comes back with its cursor.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
+from libs.telemetry import names
+from libs.telemetry.metrics import Metrics
+from services.edge.app.authenticate import Authenticator, Caller
+from services.edge.app.reveal import Reveal
+from services.edge.domain import queries, shapes
+from services.edge.ports import Runs
+from services.edge.routes.answers import nothing
+from services.edge.routes.operations import USERS, Asked, Operation, Parameter
+from services.edge.routes.runs import AFTER
+
+EVENT_STREAM = "text/event-stream"
+RETRY_MS = 2000
+FINISHED = frozenset({"succeeded", "failed", "timed_out", "cancelled", "dead_letter"})
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+Feed = AsyncGenerator[list[shapes.RunEvent], None]
+_encode = msgspec.json.Encoder().encode
+
+
+def spell(event: shapes.RunEvent) -> bytes:
+    """One event in the form of the HTML standard; JSON holds no line break, so one `data:` line carries it."""
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.sequence, event.kind.encode(), _encode(event))
+
+
+class StreamRoutes:
+    """The handler with what it needs. `draining` is set when this server wants to stop."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        reveal: Reveal,
+        authenticator: Authenticator,
+        clock: Clock,
+        metrics: Metrics,
+        draining: asyncio.Event,
+        *,
+        heartbeat_s: float,
+        check_s: float,
+    ) -> None:
+        self._runs = runs
+        self._reveal = reveal
+        self._authenticator = authenticator
+        self._clock = clock
+        self._metrics = metrics
+        self._draining = draining
+        self._heartbeat_s = heartbeat_s
+        self._check_s = check_s
+
+    async def stream(self, asked: Asked) -> Response:
+        """200 with the stream, or 204 for a finished Run with nothing newer (SSE-2)."""
+        header = asked.request.headers.get("last-event-id")
+        after = queries.cursor(header or asked.query("after"), "Last-Event-ID" if header else "after")
+        run_id = asked.path("run_id")
+        run, newest = await self._runs.get(asked.tenant, run_id)
+        if after > newest:
+            raise Fault.of("malformed_request", f"cursor {after} lies ahead of the newest event, {newest}")
+        if run.status in FINISHED and after == newest:
+            return nothing()
+        feed = self._runs.follow(asked.tenant, run_id, after)
+        return EventStream(asked.request, self._lines(asked.caller, feed), self._metrics)
+
+    async def _lines(self, caller: Caller, feed: Feed) -> AsyncGenerator[bytes, None]:
+        """The text of the stream, piece by piece."""
+        yield b"retry: %d\n\n" % RETRY_MS
+        turns = _Turns(feed, self._draining, self._clock)
+        written = self._clock.monotonic()
+        try:
+            while True:
+                turn = await turns.next(min(self._check_s, self._heartbeat_s))
+                if isinstance(turn, list):
+                    await self._reveal.events(caller.tenant, turn)
+                    yield b"".join(spell(event) for event in turn)
+                    written = self._clock.monotonic()
+                elif turn == "ended":
+                    return
+                elif turn == "draining":
+                    yield b": this server is stopping; come back with the last id\nretry: 500\n\n"
+                    return
+                elif not await self._authenticator.still(caller):
+                    yield b": the key was revoked or has expired\n\n"
+                    return
+                elif self._clock.monotonic() - written >= self._heartbeat_s:
+                    yield b": heartbeat\n\n"
+                    written = self._clock.monotonic()
+        finally:
+            await turns.close()
+
+    def operations(self) -> tuple[Operation, ...]:
+        """What is served."""
+        cursor = Parameter("Last-Event-ID", "Resume after this sequence.", AFTER.schema, where="header")
+        return (
+            Operation(
+                "streamRunEvents", "GET", "/v1/runs/{run_id}/stream", self.stream,
+                "Server-sent events, until the Run is terminal or paused; 204 when it is finished and nothing is new.",
+                USERS, media=EVENT_STREAM, parameters=(cursor, AFTER), codes=("malformed_request", "not_found"),
+                also=(204,), head=False,
+            ),
+        )  # fmt: skip
+
+
+class _Turns:
+    """What happens next: a batch of events, the end of the feed, the wish to drain, or a turn of the clock."""
+
+    def __init__(self, feed: Feed, draining: asyncio.Event, clock: Clock) -> None:
+        self._feed = feed
+        self._clock = clock
+        self._batch: asyncio.Task[Any] | None = None
+        self._drain = asyncio.create_task(draining.wait())
+
+    async def next(self, within_s: float) -> "list[shapes.RunEvent] | str":
+        """A batch, "ended", "draining" or "tick". A feed that breaks is "ended": the client resumes by its cursor."""
+        if self._batch is None:
+            self._batch = asyncio.create_task(anext(self._feed, None))
+        tick = asyncio.create_task(self._clock.sleep(within_s))
+        try:
+            await asyncio.wait({self._batch, self._drain, tick}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            tick.cancel()
+        if self._batch.done():
+            batch, self._batch = self._batch, None
+            if isinstance(batch.exception(), Fault):
+                return "ended"
+            found: list[shapes.RunEvent] | None = batch.result()
+            return "ended" if found is None else found
+        return "draining" if self._drain.done() else "tick"
+
+    async def close(self) -> None:
+        """Give up the feed; what is upstream of it is cancelled."""
+        tasks = [task for task in (self._batch, self._drain) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._feed.aclose()
+
+
+class EventStream(Response):
+    """Sends lines until they end or the client leaves, whichever is first."""
+
+    def __init__(self, request: Request, lines: AsyncGenerator[bytes, None], metrics: Metrics) -> None:
+        super().__init__(None, 200, HEADERS, EVENT_STREAM)
+        self._lines = lines
+        self._open = metrics.gauge(names.HTTP_STREAMS)
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """The ASGI side of it."""
+        sending = asyncio.create_task(self._send(send))
+        leaving = asyncio.create_task(_left(receive))
+        self._open.inc()
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._open.dec()
+            for task in (sending, leaving):
+                if not task.done():
+                    task.cancel()
+            await asyncio.gather(sending, leaving, return_exceptions=True)
+        if sending.done() and not sending.cancelled():
+            sending.result()
+
+    async def _send(self, send: Any) -> None:
+        async with contextlib.aclosing(self._lines) as lines:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            async for text in lines:
+                await send({"type": "http.response.body", "body": text, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _left(receive: Any) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        continue

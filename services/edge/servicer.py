@@ -1,0 +1,48 @@
+"""Inbound over gRPC: `pointsman.edge.v1.KeyService`."""
+
+from typing import Any
+
+from libs.kernel.world import World
+from libs.rpc.values import time_from_proto
+from pointsman.edge.v1 import key_service_pb2 as pb
+from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceServicer
+from services.edge.app.authenticate import Authenticator
+from services.edge.app.create_key import create_key
+from services.edge.app.list_keys import list_keys
+from services.edge.app.revoke_key import revoke_key
+from services.edge.domain.queries import DEFAULT_PAGE, LARGEST_PAGE
+from services.edge.ports import Keys, Random
+from services.edge.wire.keys import key_to_proto
+
+
+class KeyServicer(KeyServiceServicer):
+    """API keys and the tenants behind them."""
+
+    def __init__(self, store: Keys, authenticator: Authenticator, world: World, random: Random) -> None:
+        self._store = store
+        self._authenticator = authenticator
+        self._world = world
+        self._random = random
+
+    async def CreateKey(self, request: pb.CreateKeyRequest, context: Any) -> pb.CreateKeyResponse:
+        """Makes a key; its secret is shown once."""
+        expires_at = time_from_proto(request.expire_time)
+        scopes = list(request.scopes)
+        key, text = await create_key(self._store, self._world, self._random, request.tenant, scopes, expires_at)
+        return pb.CreateKeyResponse(key=key_to_proto(key), secret=text)
+
+    async def ListKeys(self, request: pb.ListKeysRequest, context: Any) -> pb.ListKeysResponse:
+        """The keys on record, newest first."""
+        size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        keys, following = await list_keys(self._store, request.tenant, request.page_token, size)
+        return pb.ListKeysResponse(keys=[key_to_proto(key) for key in keys], next_page_token=following)
+
+    async def RevokeKey(self, request: pb.RevokeKeyRequest, context: Any) -> pb.RevokeKeyResponse:
+        """Ends a key, effective within five seconds everywhere."""
+        key = await revoke_key(self._store, self._authenticator, self._world, request.key_id)
+        return pb.RevokeKeyResponse(key=key_to_proto(key))
+
+    async def Authenticate(self, request: pb.AuthenticateRequest, context: Any) -> pb.AuthenticateResponse:
+        """Tells whose a secret is, or UNAUTHENTICATED."""
+        key, _ = await self._authenticator.key(request.secret)
+        return pb.AuthenticateResponse(key=key_to_proto(key))

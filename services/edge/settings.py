@@ -1,0 +1,53 @@
+"""What an operator may set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`database_url` is a PostgreSQL address, or `memory:` for tests. Times in seconds, sizes in bytes.
+
+    `blobs` is a directory or an `s3://` address. `admin_key` empty means: the one in `data_directory`/admin.key, made
+    if it is missing. Port 0 takes a free port. `key_cache_s` + `stream_check_s` bound how long a revoked key lives on;
+    their sum stays below 5 s (AUTH-1).
+    """
+
+    database_url: str
+    blobs: str
+    data_directory: str = "./.pointsman"
+    http_host: str = "127.0.0.1"
+    http_port: int = 8080
+    admin_key: str = ""
+    allow_private_urls: bool = False
+    body_limit_bytes: int = 64 * MIB
+    upload_limit_bytes: int = 1024 * MIB
+    heartbeat_s: float = 15.0
+    key_cache_s: float = 2.0
+    stream_check_s: float = 2.5
+    drain_s: float = 10.0
+
+    @staticmethod
+    def from_env(env: Mapping[str, str]) -> "Settings":
+        """Read POINTSMAN_DATABASE_URL, _BLOBS, _DATA, _HTTP, _ADMIN_KEY and _ALLOW_PRIVATE_URLS."""
+        host, port = parse_address(env.get("POINTSMAN_HTTP", "").strip() or "127.0.0.1:8080")
+        data = env.get("POINTSMAN_DATA", "").strip() or "./.pointsman"
+        return Settings(
+            database_url=env["POINTSMAN_DATABASE_URL"],
+            blobs=env.get("POINTSMAN_BLOBS", "").strip() or f"{data}/blobs",
+            data_directory=data,
+            http_host=host,
+            http_port=port,
+            admin_key=env.get("POINTSMAN_ADMIN_KEY", "").strip(),
+            allow_private_urls=env.get("POINTSMAN_ALLOW_PRIVATE_URLS", "").strip() in ("1", "true", "yes"),
+        )
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, with an IPv6 host in brackets. ValueError names what is wrong with it."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535 or (":" in host and not host.startswith("[")):
+        raise ValueError(f"POINTSMAN_HTTP: {text!r} is no address; say HOST:PORT, for example 127.0.0.1:8080")
+    return host.strip("[]"), int(port)

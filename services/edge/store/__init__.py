@@ -1,0 +1,1 @@
+"""What the edge keeps: keys, who may read which artifact, and the admin key's file."""

@@ -1,0 +1,85 @@
+"""Keys and owners in PostgreSQL."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_once
+
+from libs.store.database import Database
+from services.edge.domain.keys import Key, Scope
+from services.edge.store.tables import artifact_owners, keys
+
+
+class PostgresKeys:
+    """Implements `ports.Keys`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, key: Key, digest: str) -> None:
+        """See the port."""
+        row = {
+            "id": key.id,
+            "tenant": key.tenant,
+            "scopes": sorted(key.scopes),
+            "digest": digest,
+            "created_at": key.created_at,
+            "expires_at": key.expires_at,
+            "revoked_at": key.revoked_at,
+        }
+        async with self._database.unit() as tx:
+            await tx.execute(insert(keys).values(**row))
+
+    async def find(self, key_id: str) -> tuple[Key, str] | None:
+        """See the port."""
+        async with self._database.read() as tx:
+            row = (await tx.execute(select(keys).where(keys.c.id == key_id))).one_or_none()
+        return (_key(row), row.digest) if row else None
+
+    async def page(self, tenant: str, before: str, size: int) -> list[Key]:
+        """See the port."""
+        query = select(keys).order_by(keys.c.id.desc()).limit(size)
+        if tenant:
+            query = query.where(keys.c.tenant == tenant)
+        if before:
+            query = query.where(keys.c.id < before)
+        async with self._database.read() as tx:
+            return [_key(row) for row in (await tx.execute(query)).all()]
+
+    async def revoke(self, key_id: str, now: datetime) -> Key | None:
+        """See the port."""
+        ended = update(keys).where(keys.c.id == key_id).values(revoked_at=func.coalesce(keys.c.revoked_at, now))
+        async with self._database.unit() as tx:
+            row = (await tx.execute(ended.returning(keys))).one_or_none()
+        return _key(row) if row else None
+
+
+class PostgresOwners:
+    """Implements `ports.Owners`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, tenant: str, digests: Iterable[str], now: datetime) -> None:
+        """See the port."""
+        rows = [{"tenant": tenant, "sha256": digest, "created_at": now} for digest in sorted(digests)]
+        if rows:
+            async with self._database.unit() as tx:
+                await tx.execute(insert_once(artifact_owners).values(rows).on_conflict_do_nothing())
+
+    async def owns(self, tenant: str, digest: str) -> bool:
+        """See the port."""
+        one = artifact_owners.c.tenant == tenant, artifact_owners.c.sha256 == digest
+        async with self._database.read() as tx:
+            return (await tx.execute(select(artifact_owners.c.sha256).where(*one))).first() is not None
+
+    async def ping(self) -> None:
+        """See the port."""
+        await self._database.ping()
+
+
+def _key(row: Any) -> Key:
+    scopes = frozenset(Scope(name) for name in row.scopes)
+    return Key(row.id, row.tenant, scopes, row.created_at, row.expires_at, row.revoked_at)

@@ -1,0 +1,73 @@
+"""The catalogue of routing."""
+
+from libs.rpc.values import struct_to_dict
+from pointsman.common.v1 import subject_pb2
+from pointsman.routing.v1 import catalog_pb2, catalog_service_pb2
+from services.edge.domain import shapes
+from services.edge.wire.values import moment, word
+
+OWNER = "pointsman"
+KINDS = ("channel", "supply", "price", "policy", "degradation_rule", "model", "tenant")
+
+
+def kind_number(kind: str) -> catalog_pb2.CatalogKind.ValueType:
+    """The sort of that name; "" means all."""
+    return catalog_pb2.CatalogKind.Value(f"CATALOG_KIND_{(kind or 'unspecified').upper()}")
+
+
+def model(message: catalog_pb2.PublicModel) -> shapes.Model:
+    """A Public Model."""
+    return shapes.Model(
+        id=message.id,
+        object="model",
+        created=message.create_time.seconds,
+        owned_by=OWNER,
+        kind=message.kind,
+        profile=message.profile or None,
+        limits=struct_to_dict(message.limits),
+        price_range=[struct_to_dict(item) for item in message.price_range],
+        degradations=[struct_to_dict(item) for item in message.degradations],
+    )
+
+
+def applied(message: catalog_service_pb2.ApplyResponse) -> shapes.Applied:
+    """What changed."""
+    return shapes.Applied(
+        revision=message.revision,
+        changes=[change(item) for item in message.changes],
+        publications=[publication(item) for item in message.publications],
+    )
+
+
+def change(message: catalog_pb2.CatalogChange) -> shapes.CatalogChange:
+    """One difference."""
+    kind = word(catalog_pb2.CatalogKind, message.kind, "CATALOG_KIND_")
+    return shapes.CatalogChange(kind, message.id, message.change, list(message.details))
+
+
+def publication(message: catalog_pb2.Publication) -> shapes.Publication:
+    """A model's standing."""
+    return shapes.Publication(message.model_id, message.published, list(message.reasons))
+
+
+def catalog_object(message: catalog_pb2.CatalogObject) -> shapes.CatalogObject:
+    """One object as declared."""
+    return shapes.CatalogObject(
+        kind=word(catalog_pb2.CatalogKind, message.kind, "CATALOG_KIND_"),
+        id=message.id,
+        revision=message.revision,
+        spec=struct_to_dict(message.spec),
+        enabled=message.enabled,
+        published=message.published,
+        retired=message.retired,
+        created_at=moment(message.create_time),
+    )
+
+
+def admin_request(sort: str, subject_id: str, state: str, reason: str) -> catalog_service_pb2.SetAdminStateRequest:
+    """An operator's word on a Channel or Supply."""
+    return catalog_service_pb2.SetAdminStateRequest(
+        subject=subject_pb2.Subject(kind=subject_pb2.SubjectKind.Value(f"SUBJECT_KIND_{sort.upper()}"), id=subject_id),
+        state=catalog_pb2.AdminState.Value(f"ADMIN_STATE_{state.upper()}"),
+        reason=reason,
+    )

@@ -1,0 +1,90 @@
+"""Runs and their events."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from libs.rpc.values import struct_from, struct_to_dict, time_to_proto
+from pointsman.routing.v1 import task_pb2
+from pointsman.runs.v1 import run_pb2, runs_service_pb2
+from services.edge.domain import shapes
+from services.edge.domain.orders import Order
+from services.edge.wire.values import amount, artifact, failure, moment, word
+
+
+def creation(
+    tenant: str, order: Order, deadline: datetime | None, key: str, fingerprint: str
+) -> runs_service_pb2.CreateRunRequest:
+    """The order as runs takes it."""
+    priority = task_pb2.Priority.Value(f"PRIORITY_{(order.priority or 'unspecified').upper()}")
+    return runs_service_pb2.CreateRunRequest(
+        tenant=tenant,
+        model=order.model,
+        input=struct_from(order.input),
+        options=task_pb2.TaskOptions(
+            degradation=order.degradation,
+            billing_mode=order.billing_mode,
+            priority=priority,
+            deadline_time=time_to_proto(deadline),
+        ),
+        labels=order.labels,
+        callback_url=order.callback_url,
+        idempotency_key=key,
+        fingerprint=fingerprint,
+    )
+
+
+def states(statuses: Iterable[str]) -> list[run_pb2.RunState.ValueType]:
+    """The states of those public words."""
+    return [run_pb2.RunState.Value(f"RUN_STATE_{status.upper()}") for status in statuses]
+
+
+def run(message: run_pb2.Run) -> shapes.Run:
+    """A Run as callers see it."""
+    return shapes.Run(
+        id=message.id,
+        status=word(run_pb2.RunState, message.state, "RUN_STATE_"),
+        model=message.model or None,
+        created_at=moment(message.create_time),
+        started_at=moment(message.start_time),
+        finished_at=moment(message.finish_time),
+        error=failure(message),
+        result=_result(message.result) if message.HasField("result") else None,
+        usage=shapes.RunUsage(amount(message.usage.cost), message.usage.attempts, message.usage.supply_id or None),
+        nodes=[_node(node) for node in message.nodes],
+        labels=dict(message.labels),
+    )
+
+
+def _result(message: run_pb2.RunResult) -> shapes.RunResult:
+    return shapes.RunResult(
+        artifacts=[artifact(item) for item in message.artifacts],
+        output=struct_to_dict(message.output),
+        degraded=message.degraded,
+        requested_profile=message.requested_profile or None,
+        actual_profile=message.actual_profile or None,
+        dropped_inputs=list(message.dropped_inputs),
+    )
+
+
+def _node(message: run_pb2.Node) -> shapes.RunNode:
+    return shapes.RunNode(
+        id=message.id,
+        kind=message.kind,
+        status=word(run_pb2.NodeState, message.state, "NODE_STATE_"),
+        task_id=message.task_id or None,
+        waiting_reason=message.waiting_reason or None,
+        artifacts=[artifact(item) for item in message.artifacts],
+        error=failure(message),
+    )
+
+
+def event(message: run_pb2.RunEvent) -> shapes.RunEvent:
+    """One fact of a Run's history."""
+    return shapes.RunEvent(
+        id=message.id,
+        run_id=message.run_id,
+        sequence=message.sequence,
+        kind=message.kind,
+        data=struct_to_dict(message.data),
+        created_at=moment(message.create_time),
+    )
