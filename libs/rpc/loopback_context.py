@@ -18,7 +18,8 @@ class LoopbackContext(aio.ServicerContext):
     def __init__(self, exchange: Exchange, handler: Any) -> None:
         self._exchange = exchange
         self._handler = handler
-        self._aborted: BaseException | None = None
+        # A flag and not the exception: that would hold the frames of the handler, and they this context.
+        self._aborted = False
         self._code: grpc.StatusCode | None = None
         self._details = ""
         self._trailing: Metadata = ()
@@ -36,15 +37,15 @@ class LoopbackContext(aio.ServicerContext):
 
     async def write(self, message: Any) -> None:
         """Send one response message; waits while the reader is slow."""
-        if self._aborted is not None:
-            raise self._aborted
+        if self._aborted:
+            raise aio.AbortError("Locally aborted.")
         assert self._exchange.responses is not None
         encode = self._handler.response_serializer
         raw = message if encode is None else encode(message)
         if len(raw) > self._exchange.limit:
-            self._aborted = aio.AbortError("the message is too large")
+            self._aborted = True
             self._exchange.finish(grpc.StatusCode.RESOURCE_EXHAUSTED, too_large("Sent", raw, self._exchange.limit))
-            raise self._aborted
+            raise aio.AbortError("the message is too large")
         if self._exchange.initial_metadata is None:
             self._exchange.send_initial(())
         try:
@@ -62,17 +63,17 @@ class LoopbackContext(aio.ServicerContext):
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> NoReturn:
         """End the call with a status that is not OK. Always raises."""
-        if self._aborted is not None:
+        if self._aborted:
             raise aio.UsageError("Abort already called!")
         if code is OK or code == 0:
             raise ValueError("abort with OK")
-        self._aborted = aio.AbortError("Locally aborted.")
+        self._aborted = True
         self._code = code
         self._details = details or self._details
         trailing = tuple(trailing_metadata) or self._trailing
         self._trailing = trailing
         self._exchange.finish(code, self._details, trailing)
-        raise self._aborted
+        raise aio.AbortError("Locally aborted.")
 
     async def abort_with_status(self, status: Any) -> NoReturn:
         """`abort` with a `grpc.Status`."""
@@ -108,7 +109,7 @@ class LoopbackContext(aio.ServicerContext):
 
     def complete(self, response: bytes | None) -> None:
         """The handler has returned: send its answer and status."""
-        if self._aborted is not None:
+        if self._aborted:
             return
         code = self._code
         if code is None or code is OK:
