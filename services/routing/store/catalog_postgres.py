@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, Select, func, insert, select, tuple_
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from libs.faults.fault import Fault
 from libs.kernel.canonical import plain
@@ -105,7 +106,7 @@ def _heads() -> Select[Any]:
     """The newest revision of every object."""
     return (
         select(objects)
-        .distinct(objects.c.kind, objects.c.id)
+        .ext(distinct_on(objects.c.kind, objects.c.id))
         .order_by(objects.c.kind, objects.c.id, objects.c.revision.desc())
     )
 

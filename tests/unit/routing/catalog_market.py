@@ -27,11 +27,9 @@ def edited(*edits: Edit) -> str:
 class Dialects:
     """What provider_adapter would say; the part of `ports.Provider` that the catalogue needs."""
 
-    def __init__(
-        self, adapters: Sequence[str] = ("ark", "openai"), unresolved: Mapping[str, str] | None = None
-    ) -> None:
-        self.known = frozenset(adapters)
-        self.unresolved = dict(unresolved or {})
+    def __init__(self) -> None:
+        self.known = frozenset({"ark", "openai"})
+        self.unresolved: dict[str, str] = {}
         self.away = False
         self.asked: list[Sequence[str]] = []
 

@@ -13,6 +13,7 @@ from services.routing.domain.catalog import (
     DegradationRule,
     Kind,
     Model,
+    Order,
     Policy,
     Price,
     Supply,
@@ -91,6 +92,8 @@ def market(*offers: dict[str, Any], given: Mapping[str, Any] | None = None, **ch
         part, _, field = name.partition("_")
         known = part in parts and field
         parts[part if known else ""][field if known else name] = value
+    if "order" in parts["policy"]:
+        parts["policy"]["order"] = Order(parts["policy"]["order"])
     supplies = {o["supply"].id: o["supply"] for o in offers}
     channels = {s.channel: Channel(s.channel, 1, "ark", "http://127.0.0.1:9", "env:KEY") for s in supplies.values()}
     model = Model(

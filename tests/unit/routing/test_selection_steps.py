@@ -182,7 +182,7 @@ def test_health_of_channel_and_supply_drops(health: HealthView, reason: str, lev
 
 
 def test_old_work_does_not_block_the_probe():
-    """SEL-8, CAP-4a: leases of an older health epoch do not take the probe slot, but do count against the configured limit."""
+    """SEL-8, CAP-4a: older leases do not take the probe slot, but do count against the configured limit."""
     probing = HealthView(state="probing", epoch=2, limit=1)
     capacity = CapacityView(configured=5, in_use=4, in_use_current_epoch=0)
     assert select(market(offer("a/x", health=probing, capacity=capacity))).chosen == "a/x"
@@ -230,7 +230,7 @@ def test_a_supply_without_price_is_dropped_and_never_free():
 
 
 def test_every_bound_supply_has_its_fate_with_figures():
-    """SEL-16: chosen, ranked and dropped Supplies are all there, with quote, health, success rate, slots and priority."""
+    """SEL-16: chosen, ranked and dropped Supplies are all there, with every figure."""
     health = HealthView(success_rate=0.97, samples=50)
     inputs = market(
         offer("a/x", priority=3, health=health, capacity=busy(2, 5)),

@@ -102,7 +102,7 @@ def test_nothing_that_time_could_cure_fails_at_once():
 
 
 def test_a_strict_request_never_degrades():
-    """TIER-2, SEL-15a: strict waits, or fails, rather than degrade; the policy's default holds where nothing is said."""
+    """TIER-2, SEL-15a: strict waits, or fails, rather than degrade; the policy speaks where nothing is said."""
     offers = offer("a/x", health=OPEN), offer("c/z", "degraded")
     strict = select(market(*offers, given=FULL_INPUT, request_degradation="strict"))
     assert (strict.verdict, fates(strict)["c/z"]) == (Verdict.WAIT, ("TIER-2", "strict"))
