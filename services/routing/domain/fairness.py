@@ -1,8 +1,8 @@
 """Whose turn it is: three classes of urgency as weights 4 : 2 : 1, never as levels (ATT-9).
 
 Start-time fair queueing over classes. Each class has a virtual time that rises by 1/weight with every Task taken from
-it; the class with the smallest virtual time goes next. A class that had nothing to do earns no credit: its time is
-raised to that of the least advanced class that had.
+it; the class with the smallest virtual time goes next. A class that had nothing to do earns no credit: it comes back at
+the virtual time of the last turn.
 
 The bound: while a class has something due, between two of its turns any other class has at most
 ceil(its weight / this class's weight) + 1 turns. So a `low` Task at the head of its class is passed by at most
@@ -29,26 +29,22 @@ class Turns:
     """The virtual times. A value: `take` gives the next one."""
 
     times: Mapping[str, Fraction] = field(default_factory=dict)
+    now: Fraction = Fraction(0)
+    """Virtual time of the last turn: nobody who was away comes back with an earlier one."""
 
     def take(self, heads: Mapping[str, Sequence[Item]], count: int) -> tuple[tuple[tuple[str, Item], ...], "Turns"]:
         """Up to `count` of `heads` (by class, each in its own order) as (class, item), and the turns after them."""
-        times = {name: self.times.get(name, Fraction(0)) for name in WEIGHTS}
-        busy = [name for name in WEIGHTS if heads.get(name)]
-        floor = min((times[name] for name in busy), default=Fraction(0))
-        times = {name: max(time, floor) if name not in busy else time for name, time in times.items()}
-        places = dict.fromkeys(busy, 0)
+        times = {name: max(self.times.get(name, self.now), self.now) for name in WEIGHTS}
+        places = {name: 0 for name in WEIGHTS if heads.get(name)}
+        now = self.now
         taken: list[tuple[str, Item]] = []
         while places and len(taken) < count:
             name = min(places, key=lambda item: (times[item], -WEIGHTS[item]))
             taken.append((name, heads[name][places[name]]))
+            now = times[name]
             times[name] += Fraction(1, WEIGHTS[name])
             places[name] += 1
             if places[name] == len(heads[name]):
                 del places[name]
-        return tuple(taken), Turns(_rebased(times))
-
-
-def _rebased(times: Mapping[str, Fraction]) -> Mapping[str, Fraction]:
-    """Only differences matter: keep the numbers small."""
-    least = min(times.values())
-    return {name: time - least for name, time in times.items()}
+        # Only differences matter: counted from `now`, the numbers stay small.
+        return tuple(taken), Turns({name: time - now for name, time in times.items()})
