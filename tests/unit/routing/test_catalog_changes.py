@@ -1,5 +1,7 @@
 """Applying, publishing and an operator's word, over the memory store."""
 
+from pathlib import Path
+
 import pytest
 
 from libs.faults.fault import Fault
@@ -10,7 +12,7 @@ from services.routing.app.list_models import list_models
 from services.routing.app.publish_model import publish_model
 from services.routing.app.push_catalog import CatalogPush
 from services.routing.app.set_admin_state import set_admin_state
-from services.routing.domain.catalog import Admin, Catalog
+from services.routing.domain.catalog import Admin, Binding, Catalog, Kind, Model, Tier
 from services.routing.domain.catalog_file import ObjectKind
 from services.routing.domain.disclosure import price_ranges
 from services.routing.store.catalog_memory import MemoryCatalogStore
@@ -324,13 +326,8 @@ async def test_a_tenant_is_shown_what_it_may_use_with_prices_and_losses(desk: Ca
 
 def test_a_model_without_prices_has_no_range():
     """OAI-2: nothing is made up."""
-    assert price_ranges(Catalog(revision=1), next(iter(_models()))) == []
-
-
-def _models():
-    from services.routing.domain.catalog import Binding, Kind, Model, Tier
-
-    yield Model("m", 1, Kind.VIDEO, "p", bindings=(Binding("gone", Tier.EXACT),))
+    unbound = Model("m", 1, Kind.VIDEO, "p", bindings=(Binding("gone", Tier.EXACT),))
+    assert price_ranges(Catalog(revision=1), unbound) == []
 
 
 class Peers:
@@ -386,3 +383,24 @@ async def test_a_change_made_elsewhere_is_read_within_a_second(desk: CatalogDesk
     assert (await desk.view.current()).revision == 1, "at once where it was made"
     await clock.sleep(1)
     assert (await elsewhere.current()).revision == 1
+
+
+SHIPPED = sorted((Path(__file__).parents[3] / "deploy" / "catalogs").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+async def test_every_shipped_catalogue_passes_the_gate(desk: CatalogDesk, path: Path):
+    """CAT-1, CAT-3: what we give to users has no fault, and every model that asks for it is open."""
+    plan = await apply_catalog(desk, path.read_text(), merge=False)
+    assert {standing.model: standing.words() for standing in plan.standings if not standing.published} == {}
+
+
+async def test_the_studios_burst_has_five_eight_and_three_slots(desk: CatalogDesk):
+    """CAP-10: the example catalogue has a model whose exact Supplies hold 5 + 8 + 3 jobs over three Channels."""
+    (path,) = [path for path in SHIPPED if path.name == "studio.yaml"]
+    catalog = (await apply_catalog(desk, path.read_text(), merge=False)).catalog
+    exact = [catalog.supplies[b.supply] for b in catalog.models["shot-900"].bindings if b.tier is Tier.EXACT]
+    assert sorted(supply.limits.concurrency for supply in exact) == [3, 5, 8]
+    assert len({supply.channel for supply in exact}) == 3
+    tiers = {b.tier for model in catalog.models.values() for b in model.bindings if model.kind is Kind.VIDEO}
+    assert tiers == set(Tier)
