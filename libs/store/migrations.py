@@ -36,6 +36,7 @@ BOUNDS = Bounds(
 )
 
 log = logging.getLogger(__name__)
+logging.getLogger("alembic").setLevel(logging.WARNING)  # its ten lines a schema are said below in one
 # `alembic.op` is one name for the whole process, so one migration runs at a time; a lock belongs to one event loop.
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -54,7 +55,10 @@ async def migrate(url: str, *, schema: str, versions: Path) -> tuple[str, ...]:
             if await _current(connection, schema) == _heads(scripts):
                 return ()
             async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-                return await _upgrade(connection, schema, scripts)
+                applied = await _upgrade(connection, schema, scripts)
+        if applied:
+            log.info("schema %s migrated: %s", schema, ", ".join(applied))
+        return applied
     except DRIVER_ERRORS as error:
         raise translate(error) from error
     finally:
