@@ -228,7 +228,7 @@ class ModelList(Struct, frozen=True):
 
 
 class SubjectHealth(Struct, frozen=True):
-    """The breaker of one Channel or Supply. `effective_concurrency` null = no limit by health."""
+    """The breaker of one Channel or Supply. `effective_concurrency`: slots that it leaves open; null = unlimited."""
 
     id: str
     state: str

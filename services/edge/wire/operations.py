@@ -24,7 +24,7 @@ def _subject_health(message: health_pb2.SubjectHealth) -> shapes.SubjectHealth:
         state=word(health_pb2.HealthState, message.state, "HEALTH_STATE_"),
         epoch=message.epoch,
         recovery_successes=message.recovery_successes,
-        effective_concurrency=message.effective_concurrency if message.HasField("effective_concurrency") else None,
+        effective_concurrency=_allowed(message),
         since=moment(message.since_time),
         cooldown_until=moment(message.cooldown_until_time),
         success_rate=message.success_rate if message.HasField("success_rate") else None,
@@ -33,6 +33,13 @@ def _subject_health(message: health_pb2.SubjectHealth) -> shapes.SubjectHealth:
         samples=message.samples,
         reason=message.reason or None,
     )
+
+
+def _allowed(message: health_pb2.SubjectHealth) -> int | None:
+    """Where health sets no limit, all configured slots may be used; None = as many as anybody likes."""
+    if message.HasField("effective_concurrency"):
+        return message.effective_concurrency
+    return message.configured_concurrency or None
 
 
 def capacity(message: capacity_service_pb2.GetCapacityResponse) -> shapes.Capacity:
