@@ -69,7 +69,8 @@ class Lease:
 
     def on(self, level: Level) -> bool:
         """True when it uses a slot of that level."""
-        return level.subject in self.subjects
+        mine = {Kind.GLOBAL: self.kind, Kind.CHANNEL: self.channel_id, Kind.SUPPLY: self.supply_id}
+        return mine[level.subject.kind] == level.subject.id
 
     def epoch_on(self, level: Level) -> int:
         """The health epoch of that level when the lease was taken."""
