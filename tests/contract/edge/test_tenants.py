@@ -1,0 +1,185 @@
+"""Who may do what: keys, scopes, and walls between tenants."""
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.rpc.faulting import faults_from_rpc
+from pointsman.edge.v1 import key_service_pb2
+from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
+from tests.contract.edge.house import ADMIN_KEY, EdgeHouse
+from tests.contract.edge.test_problems import check
+from tests.contract.edge.test_runs import ORDER
+
+USER_ROUTES = [
+    ("GET", "/v1/runs"), ("POST", "/v1/runs"), ("GET", "/v1/runs/r1"), ("GET", "/v1/runs/r1/join"),
+    ("GET", "/v1/runs/r1/events"), ("GET", "/v1/runs/r1/stream"), ("POST", "/v1/runs/r1/cancel"),
+    ("GET", "/v1/tasks/t1"), ("GET", "/v1/tasks/t1/selections"), ("GET", "/v1/models"), ("GET", "/v1/models/clip"),
+    ("POST", "/v1/artifacts"), ("GET", f"/v1/artifacts/{'ab' * 32}"),
+]  # fmt: skip
+OPERATOR_ROUTES = [
+    ("GET", "/v1/operator/health"), ("GET", "/v1/operator/capacity"), ("GET", "/v1/operator/alerts"),
+    ("GET", "/v1/operator/uncertain"), ("GET", "/v1/operator/catalog"), ("POST", "/v1/operator/catalog:apply"),
+    ("POST", "/v1/operator/catalog:diff"), ("POST", "/v1/operator/models/clip:publish"),
+    ("POST", "/v1/operator/supplies/a%2Fb:disable"), ("POST", "/v1/operator/channels/a:drain"),
+    ("POST", "/v1/operator/attempts/a1/resolve"),
+]  # fmt: skip
+ADMIN_ROUTES = [
+    ("GET", "/v1/operator/keys"), ("POST", "/v1/operator/keys"), ("DELETE", "/v1/operator/keys/k1"),
+]  # fmt: skip
+FOREIGN_ROUTES = [
+    ("GET", "/v1/runs/r1"), ("GET", "/v1/runs/r1/join"), ("GET", "/v1/runs/r1/events"), ("GET", "/v1/runs/r1/stream"),
+    ("POST", "/v1/runs/r1/cancel"), ("GET", "/v1/tasks/t1"), ("GET", "/v1/tasks/t1/selections"),
+    ("GET", f"/v1/artifacts/{'ab' * 32}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method, path", USER_ROUTES + OPERATOR_ROUTES + ADMIN_ROUTES)
+async def test_every_route_wants_a_key(edge: EdgeHouse, method: str, path: str) -> None:
+    """AUTH-1: without a valid key every route under /v1 is 401 with a challenge, before anything else is looked at."""
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic x"}, {"authorization": "Bearer "}):
+        async with edge.client(**headers) as client:
+            answer = await client.request(method, path)
+        check(answer, 401, "unauthenticated")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("method, path", OPERATOR_ROUTES + ADMIN_ROUTES)
+async def test_users_do_not_operate(edge: EdgeHouse, method: str, path: str) -> None:
+    """AUTH-1: a key without the scope is 403 forbidden, and nothing happens."""
+    async with await edge.user("studio", "runs", "invoke") as client:
+        check(await client.request(method, path), 403, "forbidden")
+    assert edge.catalog.admin == []
+    assert edge.routing.resolved == []
+
+
+@pytest.mark.parametrize("method, path", ADMIN_ROUTES)
+async def test_operators_make_no_keys(edge: EdgeHouse, method: str, path: str) -> None:
+    """AUTH-1: keys are the admin's alone."""
+    async with await edge.user("studio", "operate") as client:
+        check(await client.request(method, path), 403, "forbidden")
+
+
+async def test_operators_make_no_runs(edge: EdgeHouse) -> None:
+    """AUTH-1: a scope is not a rank: `operate` alone creates nothing for a tenant."""
+    async with await edge.user("studio", "operate") as client:
+        check(await client.post("/v1/runs", json=ORDER), 403, "forbidden")
+    assert edge.runs.created == []
+
+
+@pytest.mark.parametrize("method, path", FOREIGN_ROUTES)
+async def test_foreign_things_do_not_exist(edge: EdgeHouse, method: str, path: str) -> None:
+    """AUTH-1: another tenant's run, task, stream or artifact is not found, in the words of one that never was."""
+    edge.runs.add("r1", "owner")
+    edge.routing.add("t1", "owner")
+    blob = await edge.blobs.put(b"theirs", "video/mp4")
+    path = path.replace("ab" * 32, blob.sha256)
+    async with await edge.user("owner") as owner:
+        assert (await owner.get("/v1/runs/r1")).status_code == 200
+    async with await edge.user("stranger") as client:
+        foreign = check(await client.request(method, path), 404, "not_found")
+        missing = path.replace("r1", "r2").replace("t1", "t2").replace(blob.sha256, "cd" * 32)
+        never = check(await client.request(method, missing), 404, "not_found")
+    same = never["detail"].replace("r2", "r1").replace("t2", "t1").replace("cd" * 32, blob.sha256)
+    assert foreign["detail"] == same
+    assert edge.runs.runs["r1"].state == 1
+
+
+async def test_models_are_those_of_the_tenant(edge: EdgeHouse) -> None:
+    """AUTH-1: the list of models is asked for the key's tenant."""
+    edge.catalog.models["poor"] = ["small"]
+    async with await edge.user("poor") as client:
+        assert [model["id"] for model in (await client.get("/v1/models")).json()["data"]] == ["small"]
+        assert (await client.get("/v1/models/small")).json()["object"] == "model"
+        check(await client.get("/v1/models/clip"), 404, "model_not_published")
+
+
+async def test_keys_are_shown_once_and_stored_hashed(edge: EdgeHouse) -> None:
+    """AUTH-1: the answer to a creation alone holds the key; the list tells tenant, scopes and times."""
+    key_id, text = await edge.key("studio", "runs", "operate", expires_at="2026-01-02T00:00:00Z")
+    assert text.startswith(f"pm_{key_id}_")
+    async with edge.admin as admin:
+        listed = await admin.get("/v1/operator/keys")
+        assert text not in listed.text
+        assert text.split("_", 2)[2] not in listed.text
+        assert listed.json()["keys"] == [
+            {
+                "id": key_id,
+                "tenant": "studio",
+                "scopes": ["operate", "runs"],
+                "created_at": "2026-01-01T12:00:00Z",
+                "expires_at": "2026-01-02T00:00:00Z",
+                "revoked_at": None,
+            }
+        ]
+        assert (await admin.get("/v1/operator/keys", params={"tenant": "other"})).json()["keys"] == []
+
+
+@pytest.mark.parametrize(
+    "body, pointer",
+    [
+        ({"scopes": ["runs"]}, "/tenant"),
+        ({"tenant": "a b", "scopes": ["runs"]}, "/tenant"),
+        ({"tenant": "a", "scopes": []}, "/scopes"),
+        ({"tenant": "a", "scopes": ["root"]}, "/scopes/0"),
+        ({"tenant": "a", "scopes": "runs"}, "/scopes"),
+        ({"tenant": "a", "scopes": ["runs"], "expires_at": "soon"}, "/expires_at"),
+        ({"tenant": "a", "scopes": ["runs"], "expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
+        ({"tenant": "a", "scopes": ["runs"], "name": "x"}, "/name"),
+    ],
+)
+async def test_keys_that_cannot_be(edge: EdgeHouse, body: dict[str, object], pointer: str) -> None:
+    """EDG-1: a key for no tenant, without scopes or with an end in the past is refused by pointer."""
+    async with edge.admin as admin:
+        problem = check(await admin.post("/v1/operator/keys", json=body), 422, "validation_failed")
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+
+
+async def test_revoked_keys_end_at_once_here(edge: EdgeHouse) -> None:
+    """AUTH-1: a revoked key is 401 at the replica that was told, also when its answer was still remembered."""
+    key_id, text = await edge.key()
+    async with edge.client(text) as client, edge.admin as admin:
+        assert (await client.get("/v1/runs")).status_code == 200
+        assert (await admin.delete(f"/v1/operator/keys/{key_id}")).status_code == 204
+        assert "revoked" in check(await client.get("/v1/runs"), 401, "unauthenticated")["detail"]
+        assert (await admin.delete(f"/v1/operator/keys/{key_id}")).status_code == 204
+        check(await admin.delete("/v1/operator/keys/none"), 404, "not_found")
+        check(await admin.delete("/v1/operator/keys/admin"), 409, "conflict")
+
+
+async def test_keys_expire(edge: EdgeHouse) -> None:
+    """AUTH-1: a key ends at its time, also when its answer was remembered the moment before."""
+    _, text = await edge.key(expires_at="2026-01-01T12:00:10Z")
+    async with edge.client(text) as client:
+        edge.clock.advance(9.5)
+        assert (await client.get("/v1/runs")).status_code == 200
+        edge.clock.advance(0.5)
+        assert "expired" in check(await client.get("/v1/runs"), 401, "unauthenticated")["detail"]
+
+
+async def test_a_key_with_a_changed_secret_is_unknown(edge: EdgeHouse) -> None:
+    """AUTH-1: the id in a key proves nothing."""
+    key_id, text = await edge.key()
+    forged = f"pm_{key_id}_{'A' * 43}"
+    assert forged != text
+    async with edge.client(forged) as client:
+        check(await client.get("/v1/runs"), 401, "unauthenticated")
+
+
+async def test_keys_over_grpc(edge: EdgeHouse) -> None:
+    """AUTH-1: KeyService makes, lists, recognises and ends keys as the HTTP side does."""
+    stub = KeyServiceStub(edge.channels.to("edge"))
+    made = await stub.CreateKey(key_service_pb2.CreateKeyRequest(tenant="studio", scopes=["runs"]), timeout=5)
+    known = await stub.Authenticate(key_service_pb2.AuthenticateRequest(secret=made.secret), timeout=5)
+    assert (known.key.id, known.key.tenant, list(known.key.scopes)) == (made.key.id, "studio", ["runs"])
+    admin = await stub.Authenticate(key_service_pb2.AuthenticateRequest(secret=ADMIN_KEY), timeout=5)
+    assert (admin.key.tenant, len(admin.key.scopes)) == ("default", 4)
+    listed = await stub.ListKeys(key_service_pb2.ListKeysRequest(), timeout=5)
+    assert [key.id for key in listed.keys] == [made.key.id]
+    async with edge.client(made.secret) as client:
+        assert (await client.get("/v1/runs")).status_code == 200
+    ended = await stub.RevokeKey(key_service_pb2.RevokeKeyRequest(key_id=made.key.id), timeout=5)
+    assert ended.key.HasField("revoke_time")
+    with pytest.raises(Fault) as caught:
+        async with faults_from_rpc():
+            await stub.Authenticate(key_service_pb2.AuthenticateRequest(secret=made.secret), timeout=5)
+    assert caught.value.code == "unauthenticated"
