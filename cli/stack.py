@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.api import Api
-from libs.faults.fault import Fault
+from cli.api import Api, Problem
 from libs.host.hosting import Host
 from libs.host.placement import placement
 from libs.host.process import until_stopped
-from libs.rpc.faulting import faults_from_rpc
-from pointsman.routing.v1 import catalog_service_pb2
-from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceStub
 from services.__main__ import BUILDERS
 
 CATALOG = Path(__file__).resolve().parent.parent / "deploy" / "catalogs" / "studio.yaml"
@@ -23,7 +19,7 @@ STUDIO_ORIGIN = "http://127.0.0.1:9101"
 """Where the shipped catalogue expects the local providers."""
 STUDIO_START_S = 30.0
 STUDIO_STOP_S = 10.0
-APPLY_S = 30.0
+DEFAULT_HTTP = "127.0.0.1:8080"
 
 
 class StackError(Exception):
@@ -97,26 +93,29 @@ def secrets_of(facts: Mapping[str, Any]) -> dict[str, str]:
     return {f"STUDIO_{account.upper()}_KEY": key for account, key in facts.get("keys", {}).items()}
 
 
-async def apply_catalog(host: Host, file: Path | None, facts: Mapping[str, Any]) -> None:
+async def apply_catalog(api: Api, file: Path | None, facts: Mapping[str, Any]) -> None:
     """Bring the catalogue into force before anybody is told that the stack is ready. Raises StackError.
 
     `file` None applies the shipped one, and only where no catalogue was ever applied.
     """
-    stub: Any = CatalogServiceStub(host.channels.for_caller("cli").to("routing"))
     try:
-        async with faults_from_rpc():
-            if file is None:
-                listed = await stub.List(catalog_service_pb2.ListRequest(page_size=1), timeout=APPLY_S)
-                if listed.revision or not facts:
-                    return
+        async with api:
+            if file is None and (not facts or (await api.get("/v1/operator/catalog"))["revision"]):
+                return
             text = (file or CATALOG).read_text(encoding="utf-8")
             text = text.replace(STUDIO_ORIGIN, facts.get("url", STUDIO_ORIGIN))
-            await stub.Apply(catalog_service_pb2.ApplyRequest(catalog_yaml=text), timeout=APPLY_S)
-    except Fault as fault:
-        places = "".join(f"\n  {error.pointer}: {error.reason}" for error in fault.errors)
-        raise StackError(f"the catalogue {file or CATALOG} was refused: {fault.message}{places}") from fault
+            await api.call("POST", "/v1/operator/catalog:apply", text=text)
+    except Problem as problem:
+        places = "".join(f"\n  {item['pointer']}: {item['reason']}" for item in problem.body.get("errors", ()))
+        raise StackError(f"the catalogue {file or CATALOG} was refused: {problem}{places}") from problem
     except OSError as error:
         raise StackError(f"the catalogue {file} cannot be read: {error.strerror}") from error
+
+
+def own_api(env: Mapping[str, str], data: Path) -> Api:
+    """The stack's own HTTP door with its admin key, once the edge has started."""
+    key = env.get("POINTSMAN_ADMIN_KEY") or (data / "admin.key").read_text(encoding="utf-8").strip()
+    return Api(f"http://{env.get('POINTSMAN_HTTP') or DEFAULT_HTTP}", key)
 
 
 async def serve(plan: Plan) -> None:
@@ -128,7 +127,11 @@ async def serve(plan: Plan) -> None:
         facts = studio.facts if studio is not None else {}
         env = {**secrets_of(facts), **plan.env}
         place = placement(env, available=BUILDERS)
-        host = Host(place, env, BUILDERS, before_ready=[lambda host: apply_catalog(host, plan.catalog, facts)])
+
+        async def catalogue(host: Host) -> None:
+            await apply_catalog(own_api(host.env, plan.data), plan.catalog, facts)
+
+        host = Host(place, env, BUILDERS, before_ready=[catalogue])
         await until_stopped(host)
     finally:
         if studio is not None:

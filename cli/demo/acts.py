@@ -204,13 +204,13 @@ async def recovery(story: Story, runs: list[str]) -> None:
         seconds=WATCHED_S,
     )
     seen: list[int] = []
-    while len(seen) < 2 * len(LADDER) and (not seen or seen[-1] != LADDER[-1]):
-        before = (await supply_health(story.api, "boreal/seedance"))["effective_concurrency"]
-        if not seen or before != seen[-1]:
-            seen.append(before)
-        if before == LADDER[-1]:
+    for step in range(2 * len(LADDER)):
+        view = await supply_health(story.api, "boreal/seedance")
+        if not seen or view["effective_concurrency"] != seen[-1]:
+            seen.append(view["effective_concurrency"])
+        if view["state"] == "healthy":
             break
-        await finish(story.api, await create(story.api, "clip-boreal", clip(f"healing, step {len(seen)}"), "recovery"))
+        await finish(story.api, await create(story.api, "clip-boreal", clip(f"healing, step {step + 1}"), "recovery"))
     story.facts.equal("slots on the way up", seen, LADDER)
     state = (await supply_health(story.api, "boreal/seedance"))["state"]
     story.facts.equal("the model is well again", state, "healthy")
