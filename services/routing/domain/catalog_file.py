@@ -18,6 +18,7 @@ from services.routing.domain.catalog_text import load
 from services.routing.domain.spec_reader import Faults, SpecReader
 
 VERSION = 1
+DEFAULT_CURRENCY = "CNY"
 Value = Channel | Supply | Price | Policy | DegradationRule | Model | Tenant
 
 
@@ -61,9 +62,14 @@ class CatalogFile:
     """What a file declares; only without faults may it be used."""
 
     currency: str
+    """Empty where the file does not say; see `currency_over`."""
     fx: Mapping[str, Decimal]
     declared: tuple[Declared, ...]
     faults: tuple[tuple[str, str], ...]
+
+    def currency_over(self, kept: str | None) -> str:
+        """The catalogue's currency: the file's, else that of what it is merged into, else CNY."""
+        return self.currency or kept or DEFAULT_CURRENCY
 
     def of_kind(self, kind: ObjectKind) -> list[Declared]:
         """The declarations of one sort, in the order of the file."""
@@ -77,7 +83,7 @@ def read_file(text: str) -> CatalogFile:
     version = reader.whole("version", 0)
     if version != VERSION and not any(path == "version" for path, _ in faults):
         reader.fault("version", f"must be {VERSION}" + ("" if version else "; it is required"))
-    currency = objects.read_currency(reader, "currency", "CNY") or "CNY"
+    currency = objects.read_currency(reader, "currency", "")
     fx = _rates(reader, currency)
     declared: list[Declared] = []
     for section in SECTIONS:

@@ -52,7 +52,7 @@ def plan_apply(before: Holdings, file: CatalogFile, merge: bool, around: Surroun
             if key not in named and not head.retired:
                 drafts[key] = _next(head, revision, now, retired=True, enabled=False, published=False)
     fx = {**before.fx, **file.fx} if merge else dict(file.fx)
-    after = Holdings(revision, file.currency, fx, {**before.heads, **drafts})
+    after = Holdings(revision, file.currency_over(before.currency if merge else None), fx, {**before.heads, **drafts})
     asked = {d.id: d.spec for d in file.of_kind(ObjectKind.MODEL)}
     return _granted(before, after, drafts, asked, around, now)
 

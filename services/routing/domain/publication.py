@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from services.routing.domain.catalog import Binding, Catalog, Model, Policy, Tier
+from services.routing.domain.catalog import Binding, Catalog, Model, Order, Policy, Tier
 
 Reason = tuple[str, str]
 """(path, reason)"""
@@ -114,7 +114,7 @@ def _evidence(model: Model, catalog: Catalog) -> Iterator[Reason]:
 def incoherences(policy: Policy) -> Iterator[str]:
     """CAT-3: limits that cannot be meant."""
     one, zero = Decimal(1), Decimal(0)
-    if policy.stable_cost_multiplier_limit < one:
+    if policy.order is Order.STABLE_FIRST and policy.stable_cost_multiplier_limit < one:
         yield "stable_cost_multiplier_limit is below 1: the cheapest exact supply itself would be over it"
     if policy.fallback_cost_multiplier_limit <= zero:
         yield "fallback_cost_multiplier_limit is 0: no fallback could ever serve"

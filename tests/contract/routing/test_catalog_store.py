@@ -98,6 +98,16 @@ async def test_revisions_stay_readable(store: CatalogStore):
     assert (await store.first_declared(ObjectKind.SUPPLY))["other/seedance"] == NOW
 
 
+async def test_a_revision_without_new_objects_is_kept_too(store: CatalogStore):
+    """CAT-2, COST-3: a new rate changes the catalogue and no object."""
+    plan = await kept(store, market(await store.holdings()))
+    after = replace(plan.holdings, revision=2, fx={"USD": Decimal("7.10")})
+    await store.commit(1, after, after.catalog(), [])
+    found = [await store.snapshot(number) for number in (1, 2)]
+    assert [str(catalog.fx["USD"]) if catalog else "" for catalog in found] == ["7.00", "7.10"]
+    assert await store.holdings() == after
+
+
 async def test_of_two_writers_on_the_same_base_one_wins(store: CatalogStore):
     """CAT-1, CAT-2: the other changes nothing and is told revision_conflict."""
     plan = market(await store.holdings())

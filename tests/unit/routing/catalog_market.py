@@ -9,7 +9,9 @@ from typing import Any
 import yaml
 
 from libs.faults.fault import Fault
+from services.routing.app.catalog_desk import CatalogDesk, CatalogView
 from services.routing.domain.catalog_text import load
+from services.routing.store.catalog_memory import MemoryCatalogStore
 
 MARKET = (Path(__file__).parents[2] / "cases" / "catalogs" / "market.yaml").read_text()
 NOW = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
@@ -43,3 +45,28 @@ class Dialects:
         """See the port."""
         self.asked.append(refs)
         return {ref: self.unresolved[ref] for ref in refs if ref in self.unresolved}
+
+
+class StillClock:
+    """A clock that moves when told."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        """See the port."""
+        return NOW
+
+    def monotonic(self) -> float:
+        """See the port."""
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        """See the port."""
+        self.seconds += seconds
+
+
+def new_desk(clock: StillClock, dialects: Dialects | None = None) -> CatalogDesk:
+    """A desk over an empty memory store."""
+    store = MemoryCatalogStore()
+    return CatalogDesk(store, CatalogView(store, clock), dialects or Dialects(), clock)

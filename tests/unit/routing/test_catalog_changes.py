@@ -1,7 +1,5 @@
 """Applying, publishing and an operator's word, over the memory store."""
 
-from pathlib import Path
-
 import pytest
 
 from libs.faults.fault import Fault
@@ -10,32 +8,11 @@ from services.routing.app.catalog_desk import CatalogDesk, CatalogView
 from services.routing.app.diff_catalog import diff_catalog
 from services.routing.app.list_models import list_models
 from services.routing.app.publish_model import publish_model
-from services.routing.app.push_catalog import CatalogPush
 from services.routing.app.set_admin_state import set_admin_state
 from services.routing.domain.catalog import Admin, Binding, Catalog, Kind, Model, Tier
 from services.routing.domain.catalog_file import ObjectKind
 from services.routing.domain.disclosure import price_ranges
-from services.routing.store.catalog_memory import MemoryCatalogStore
-from tests.unit.routing.catalog_market import MARKET, NOW, Dialects, edited
-
-
-class StillClock:
-    """A clock that moves when told."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now(self):
-        """See the port."""
-        return NOW
-
-    def monotonic(self) -> float:
-        """See the port."""
-        return self.seconds
-
-    async def sleep(self, seconds: float) -> None:
-        """See the port."""
-        self.seconds += seconds
+from tests.unit.routing.catalog_market import MARKET, NOW, Dialects, StillClock, edited, new_desk
 
 
 @pytest.fixture
@@ -53,8 +30,7 @@ def clock() -> StillClock:
 @pytest.fixture
 def desk(dialects: Dialects, clock: StillClock) -> CatalogDesk:
     """A desk over an empty memory store."""
-    store = MemoryCatalogStore()
-    return CatalogDesk(store, CatalogView(store, clock), dialects, clock)
+    return new_desk(clock, dialects)
 
 
 def model(value, index=0):
@@ -154,6 +130,19 @@ async def test_what_the_file_no_longer_names_is_retired_and_merge_keeps_it(desk:
     assert [(c.id, c.change) for c in back.changes] == [("pictures", "created")]
     assert back.catalog.models["pictures"].revision == 3, "its history goes on"
     assert "seedance-2.0-933" in back.catalog.models
+
+
+async def test_currency_and_rates_belong_to_the_revision(desk: CatalogDesk):
+    """CAT-2, COST-3: a new rate alone is a new revision; merging a file that names no currency keeps both."""
+    await apply_catalog(desk, edited(lambda value: value.update(currency="USD", fx={"CNY": "0.14"})), merge=False)
+    plan = await apply_catalog(
+        desk, edited(lambda value: value.update(currency="USD", fx={"CNY": "0.15"})), merge=False
+    )
+    assert (plan.changes, plan.catalog.revision, str(plan.catalog.fx["CNY"])) == ((), 2, "0.15")
+    assert all(standings(plan).values())
+    plan = await apply_catalog(desk, "version: 1\ntenants: [{id: t}]", merge=True)
+    assert (plan.catalog.currency, str(plan.catalog.fx["CNY"])) == ("USD", "0.15")
+    assert str((await desk.view.at(1)).fx["CNY"]) == "0.14"
 
 
 async def test_a_changed_binding_or_policy_closes_the_model_until_it_is_published_again(desk: CatalogDesk):
@@ -330,51 +319,6 @@ def test_a_model_without_prices_has_no_range():
     assert price_ranges(Catalog(revision=1), unbound) == []
 
 
-class Peers:
-    """health, capacity and cost_quote: they acknowledge, or are away."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, int]] = []
-        self.away: set[str] = set()
-
-    def _hear(self, name: str, catalog: Catalog) -> int:
-        if name in self.away:
-            raise Fault.of("peer_unavailable", f"{name} cannot be reached")
-        self.told.append((name, catalog.revision))
-        return catalog.revision
-
-    async def apply_targets(self, catalog: Catalog) -> int:
-        """See `ports.Health`."""
-        return self._hear("health", catalog)
-
-    async def apply_limits(self, catalog: Catalog) -> int:
-        """See `ports.Capacity`."""
-        return self._hear("capacity", catalog)
-
-    async def apply_prices(self, catalog: Catalog) -> int:
-        """See `ports.Quotes`."""
-        return self._hear("cost_quote", catalog)
-
-
-async def test_peers_are_told_until_each_has_acknowledged(desk: CatalogDesk, clock: StillClock):
-    """CAT-2: the newest revision reaches all three, one that was away is told later, and all again after a while."""
-    peers = Peers()
-    push = CatalogPush(desk.view, peers, peers, peers, clock)
-    assert await push.tick()
-    assert peers.told == []
-    await apply_catalog(desk, MARKET, merge=False)
-    peers.away = {"health"}
-    assert not await push.tick()
-    assert sorted(peers.told) == [("capacity", 1), ("cost_quote", 1)]
-    peers.away = set()
-    assert await push.tick()
-    assert await push.tick()
-    assert sorted(peers.told) == [("capacity", 1), ("cost_quote", 1), ("health", 1)]
-    await clock.sleep(31)
-    assert await push.tick()
-    assert len(peers.told) == 6
-
-
 async def test_a_change_made_elsewhere_is_read_within_a_second(desk: CatalogDesk, clock: StillClock):
     """CAT-2: `current` is at most a second old."""
     elsewhere = CatalogView(desk.store, clock)
@@ -383,24 +327,3 @@ async def test_a_change_made_elsewhere_is_read_within_a_second(desk: CatalogDesk
     assert (await desk.view.current()).revision == 1, "at once where it was made"
     await clock.sleep(1)
     assert (await elsewhere.current()).revision == 1
-
-
-SHIPPED = sorted((Path(__file__).parents[3] / "deploy" / "catalogs").glob("*.yaml"))
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-async def test_every_shipped_catalogue_passes_the_gate(desk: CatalogDesk, path: Path):
-    """CAT-1, CAT-3: what we give to users has no fault, and every model that asks for it is open."""
-    plan = await apply_catalog(desk, path.read_text(), merge=False)
-    assert {standing.model: standing.words() for standing in plan.standings if not standing.published} == {}
-
-
-async def test_the_studios_burst_has_five_eight_and_three_slots(desk: CatalogDesk):
-    """CAP-10: the example catalogue has a model whose exact Supplies hold 5 + 8 + 3 jobs over three Channels."""
-    (path,) = [path for path in SHIPPED if path.name == "studio.yaml"]
-    catalog = (await apply_catalog(desk, path.read_text(), merge=False)).catalog
-    exact = [catalog.supplies[b.supply] for b in catalog.models["shot-900"].bindings if b.tier is Tier.EXACT]
-    assert sorted(supply.limits.concurrency for supply in exact) == [3, 5, 8]
-    assert len({supply.channel for supply in exact}) == 3
-    tiers = {b.tier for model in catalog.models.values() for b in model.bindings if model.kind is Kind.VIDEO}
-    assert tiers == set(Tier)
