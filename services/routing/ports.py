@@ -316,7 +316,7 @@ class TaskStore(Protocol):
         ...
 
     async def prolong(self, claims: Sequence[tuple[str, int]], until: datetime) -> frozenset[str]:
-        """Prolong claims (task id, epoch); answers the ids of Tasks whose claim was lost."""
+        """Prolong claims (task id, epoch) in force; answers the Tasks that somebody else has claimed since."""
         ...
 
     async def save(self, write: Write) -> Task:

@@ -88,9 +88,9 @@ class MemoryTasks:
         lost = set()
         for task_id, epoch in claims:
             row = self._rows.get(task_id)
-            if row is None or row.task.epoch != epoch or row.claimed_until is None:
+            if row is None or row.task.epoch != epoch:
                 lost.add(task_id)
-            else:
+            elif row.claimed_until is not None:
                 row.claimed_until = until
         return frozenset(lost)
 

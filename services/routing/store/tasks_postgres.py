@@ -123,16 +123,19 @@ class PostgresTasks(PostgresAlerts):
 
     async def prolong(self, claims: Sequence[tuple[str, int]], until: datetime) -> frozenset[str]:
         """See the port."""
-        held = text(
-            "UPDATE tasks SET claimed_until = :until FROM unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[]))"
-            " AS held(id, epoch) WHERE tasks.id = held.id AND tasks.epoch = held.epoch"
-            " AND tasks.claimed_until IS NOT NULL RETURNING tasks.id"
+        held = " unnest(CAST(:ids AS text[]), CAST(:epochs AS bigint[])) AS held(id, epoch)"
+        prolonged = text(
+            f"UPDATE tasks SET claimed_until = :until FROM{held} WHERE tasks.id = held.id"
+            " AND tasks.epoch = held.epoch AND tasks.claimed_until IS NOT NULL"
         )
-        ids = [task_id for task_id, _ in claims]
-        values = {"until": until, "ids": ids, "epochs": [epoch for _, epoch in claims]}
+        lost = text(
+            f"SELECT held.id FROM{held} LEFT JOIN tasks ON tasks.id = held.id AND tasks.epoch = held.epoch"
+            " WHERE tasks.id IS NULL"
+        )
+        ids = {"ids": [task_id for task_id, _ in claims], "epochs": [epoch for _, epoch in claims]}
         async with self._database.unit() as tx:
-            kept = set((await tx.execute(held, values)).scalars())
-        return frozenset(ids) - kept
+            await tx.execute(prolonged, {"until": until, **ids})
+            return frozenset((await tx.execute(lost, ids)).scalars())
 
     async def save(self, write: Write) -> Task:
         """See the port."""

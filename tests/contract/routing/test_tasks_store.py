@@ -154,6 +154,14 @@ async def test_claims_are_prolonged_by_their_epoch(store: Any):
     assert await store.prolong([("t1", task.epoch), ("gone", 1)], at(90)) == {"t1", "gone"}
 
 
+async def test_a_claim_that_was_given_back_is_not_prolonged(store: Any):
+    """ATT-7: the step that still tidies up after its last write neither loses the Task nor takes it again."""
+    task = await claimed(store)
+    await store.save(write(task, transitions.waiting(task, "capacity: full", at(5))))
+    assert await store.prolong([("t1", task.epoch)], at(90)) == frozenset()
+    assert (await store.claim(Lane.DISPATCH, "w2", 5, at(6), at(21)))[0].id == "t1"
+
+
 async def test_no_class_of_urgency_starves(store: Any):
     """ATT-9: with all classes waiting, a `low` Task at the head is passed by no more than the stated bound."""
     for number in range(30):

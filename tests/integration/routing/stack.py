@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def catalog_yaml(keys: Path, urls: Mapping[str, str], slots: Mapping[str, int], **policy: Any) -> str:
-    """Two video accounts behind one exact model; `slots` by account."""
+    """Video accounts behind one exact model; `slots` by account, in falling priority."""
     rules = {"order": "stable_first", "max_attempts": 2, **policy}
     policy_lines = "".join(f", {name}: {value!r}" for name, value in rules.items())
     channels, supplies, bindings = "", "", ""
@@ -48,7 +48,7 @@ def catalog_yaml(keys: Path, urls: Mapping[str, str], slots: Mapping[str, int], 
             "     capabilities: {duration_s: {min: 4, max: 15}, inputs: {reference_images: 9}},\n"
             f"     limits: {{concurrency: {count}}}, prices: [second], evidence: waived, evidence_reason: test}}\n"
         )
-        bindings += f"      - {{supply: {account}-main/clip, tier: exact}}\n"
+        bindings += f"      - {{supply: {account}-main/clip, tier: exact, priority: {100 - len(bindings)}}}\n"
     return (
         f"version: 1\ncurrency: CNY\nchannels:\n{channels}supplies:\n{supplies}"
         "prices:\n  - {id: second, version: 1, currency: CNY, billing_mode: per_second, rate: '1.00'}\n"
