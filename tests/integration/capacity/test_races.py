@@ -1,0 +1,68 @@
+"""The two orders in which a renewal and the taking of a lapsed slot can meet."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from libs.store.database import Database
+from services.capacity.domain.leases import Lease, Request
+from services.capacity.domain.ledger import Gate, Refusal
+from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.store import statements as sql
+from tests.contract.capacity.conftest import TEST_TIME, Bench, bench, emptied
+
+VIEW = HealthLimit(1, 1, None)
+TTL = timedelta(seconds=30)
+SUPPLY = Subject(Kind.SUPPLY, "a/x")
+
+
+def request(lease_id: str, holder: str) -> Request:
+    """A reservation of the one slot."""
+    return Request(lease_id, holder, "video", "a", "a/x", VIEW, VIEW, 0, TTL)
+
+
+@pytest.fixture
+async def ground(pg_url: str) -> AsyncIterator[Bench]:
+    """A store on a steered clock, with one slot, taken by "old"."""
+    made = await bench(await emptied(pg_url))
+    await made.store.apply_levels(1, [Level(Subject(Kind.CHANNEL, "a")), Level(SUPPLY, "a", concurrency=1)])
+    assert isinstance(await made.store.reserve(request("1", "old")), Lease)
+    yield made
+    await made.store.close()
+
+
+@pytest.fixture
+async def other(pg_url: str) -> AsyncIterator[Database]:
+    """Another process' connections."""
+    database = Database(pg_url, schema="capacity")
+    yield database
+    await database.close()
+
+
+async def test_a_renewal_in_flight_keeps_its_slot(ground: Bench, other: Database) -> None:
+    """CAP-2: a lease renewed before its end, and committed after it, was never given away in between."""
+    renew = text(sql.RENEW.format(now=TEST_TIME))
+    async with other.unit() as tx:
+        renewed = await tx.execute(renew, {"ids": ["1"], "holder": "old", "ttl": timedelta(seconds=60)})
+        assert list(renewed.scalars()) == ["1"]
+        await ground.advance(30)
+        assert await ground.store.reserve(request("2", "new")) == Refusal(SUPPLY, Gate.CONCURRENCY, 1, 1)
+        assert await ground.store.sweep() == frozenset()
+    assert [lease.id for lease in await ground.store.leases()] == ["1"]
+
+
+async def test_a_slot_being_taken_over_is_lost_to_its_old_holder(ground: Bench, other: Database) -> None:
+    """CAP-2: a renewal that waits for a takeover finds its lease ended, and the slot has one holder."""
+    await ground.advance(30)
+    count = sql.COUNT.format(now=TEST_TIME, scope=sql.CHANNEL, recent="false")
+    async with other.unit() as tx:
+        await tx.execute(text(count), {"channel_id": "a"})
+        renewal = asyncio.create_task(ground.store.renew("old", ("1",), TTL))
+        release = asyncio.create_task(ground.store.release("1", "old", None))
+        await asyncio.sleep(0)
+    assert (await renewal).lost == ("1",)
+    assert await release is None
+    assert isinstance(await ground.store.reserve(request("2", "new")), Lease)
