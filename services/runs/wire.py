@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable
 
-from google.type.money_pb2 import Money as MoneyProto
-
 from libs.faults.failures import failure_from_proto, failure_to_proto
 from libs.faults.fault import Fault
-from libs.kernel.money import Money
+from libs.faults.registry import Category, Scope
 from libs.rpc.values import (
     money_from_proto,
     money_to_proto,
@@ -20,8 +18,6 @@ from pointsman.routing.v1 import routing_service_pb2, task_pb2
 from pointsman.runs.v1 import run_pb2, runs_service_pb2
 from services.runs.domain.run import Artifact, Event, Failure, Node, Order, Result, Run, RunState
 from services.runs.domain.task_view import AttemptView, TaskView
-
-NO_MONEY = Money.zero("XXX")
 
 
 def order_from_proto(request: runs_service_pb2.CreateRunRequest) -> Order:
@@ -67,7 +63,7 @@ def task_from_proto(task: task_pb2.Task) -> TaskView:
         id=task.id,
         revision=task.revision,
         state=task_pb2.TaskState.Name(task.state).removeprefix("TASK_STATE_").lower(),
-        cost=_money(task.cost),
+        cost=money_from_proto(task.cost),
         waiting_reason=task.waiting_reason,
         attempts=tuple(_attempt(attempt) for attempt in task.attempts),
         artifacts=_artifacts(task.result.artifacts),
@@ -87,14 +83,10 @@ def _attempt(attempt: task_pb2.Attempt) -> AttemptView:
         supply=attempt.supply_id,
         channel=attempt.channel_id,
         state=task_pb2.AttemptState.Name(attempt.state).removeprefix("ATTEMPT_STATE_").lower(),
-        quote=_money(attempt.quote),
+        quote=money_from_proto(attempt.quote),
         cost=money_from_proto(attempt.cost),
         failure=_failure(attempt.failure) if attempt.HasField("failure") else None,
     )
-
-
-def _money(money: MoneyProto) -> Money:
-    return money_from_proto(money) or NO_MONEY
 
 
 def _artifacts(artifacts: Iterable[artifact_pb2.Artifact]) -> tuple[Artifact, ...]:
@@ -109,8 +101,14 @@ def _failure(failure: failure_pb2.Failure) -> Failure:
 def _failure_to_proto(failure: Failure | None) -> failure_pb2.Failure | None:
     if failure is None:
         return None
-    kind = {"category": failure.category, "scope": failure.scope, "retryable": failure.retryable}
-    return failure_to_proto(Fault(failure.code, failure.message, **kind))  # type: ignore[arg-type]
+    fault = Fault(
+        failure.code,
+        failure.message,
+        category=Category(failure.category),
+        scope=Scope(failure.scope),
+        retryable=failure.retryable,
+    )
+    return failure_to_proto(fault)
 
 
 def _artifacts_to_proto(artifacts: Iterable[Artifact]) -> list[artifact_pb2.Artifact]:

@@ -2,14 +2,10 @@
 
 from collections.abc import Mapping
 
-from libs.kernel.money import Money
 from libs.kernel.world import World
 from services.runs.domain import engine
 from services.runs.domain.run import MAIN, Node, Order, Run, RunState, Usage
 from services.runs.ports import Routing, Runs
-
-CURRENCY_BEFORE_ANY_COST = "XXX"
-"""ISO 4217's code for no currency: a Run that has spent nothing has no currency of its own yet."""
 
 
 async def create_run(
@@ -39,7 +35,7 @@ async def create_run(
         order=order,
         node=Node(MAIN, "generate", task_id=world.ids.ulid()),
         created_at=now,
-        usage=Usage(Money.zero(CURRENCY_BEFORE_ANY_COST)),
+        usage=Usage(),
         labels=labels,
     )
     after, drafts = engine.created(run)

@@ -107,7 +107,7 @@ def _about(node: Node, attempt: AttemptView) -> dict[str, Any]:
         "number": attempt.number,
         "supply": attempt.supply,
         "channel": attempt.channel,
-        "quote": attempt.quote.to_json(),
+        "quote": attempt.quote and attempt.quote.to_json(),
     }
 
 
@@ -142,5 +142,5 @@ def _ended(run: Run, node: Node, state: RunState, failure: Failure | None, now: 
     else:
         drafts = []
     after = replace(run, state=state, node=node, failure=failure, finished_at=now)
-    facts = {"status": state.value, "cost": after.usage.cost.to_json(), "error": plain(failure)}
+    facts = {"status": state.value, "cost": after.usage.cost and after.usage.cost.to_json(), "error": plain(failure)}
     return after, (*drafts, Draft(TERMINAL_KINDS[state], facts))

@@ -94,9 +94,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a Run used."""
+    """What a Run used. `cost` is None until its Task has told one."""
 
-    cost: Money
+    cost: Money | None = None
     attempts: int = 0
     supply: str = ""
 

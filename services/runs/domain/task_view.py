@@ -17,7 +17,7 @@ class AttemptView:
     supply: str
     channel: str
     state: str
-    quote: Money
+    quote: Money | None
     cost: Money | None = None
     failure: Failure | None = None
 
@@ -32,7 +32,7 @@ class TaskView:
     id: str
     revision: int
     state: str
-    cost: Money
+    cost: Money | None
     waiting_reason: str = ""
     attempts: tuple[AttemptView, ...] = ()
     artifacts: tuple[Artifact, ...] = ()

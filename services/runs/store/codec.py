@@ -42,8 +42,8 @@ def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
-def _money(value: Mapping[str, str]) -> Money:
-    return Money(value["currency"], Decimal(value["amount"]))
+def _money(value: Mapping[str, str] | None) -> Money | None:
+    return Money(value["currency"], Decimal(value["amount"])) if value else None
 
 
 def _failure(value: Mapping[str, Any] | None) -> Failure | None:

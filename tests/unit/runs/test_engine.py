@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from libs.kernel.money import Money
 from services.runs.domain import engine
-from services.runs.domain.rebuild import rebuild
 from services.runs.domain.run import (
     MAIN,
     TERMINAL_KINDS,
@@ -26,6 +25,7 @@ from services.runs.domain.run import (
     Usage,
 )
 from services.runs.domain.task_view import AttemptView, TaskView
+from tests.unit.runs.rebuild import rebuild
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NOTHING = Money.zero("CNY")
@@ -170,6 +170,7 @@ def test_the_history_rebuilds_the_run(history: list[tuple[str, list[str], str]],
     assert rebuilt.state is run.state
     assert rebuilt.node_state is run.node.state
     assert rebuilt.task_id == run.node.task_id
+    assert run.usage.cost is not None
     assert rebuilt.cost == run.usage.cost.to_json()["amount"]
     assert len(rebuilt.attempts) == len({name for name, _ in rebuilt.attempts}) == len(run.node.attempts)
     assert rebuilt.artifacts == tuple(artifact.sha256 for artifact in (run.result.artifacts if run.result else ()))

@@ -58,7 +58,6 @@ def _fold(state: Rebuilt, kind: str, data: Mapping[str, Any]) -> Rebuilt:
 
 def _end(state: Rebuilt, end: RunState, data: Mapping[str, Any]) -> Rebuilt:
     node = NodeState.CANCELLED if state.node_state in (NodeState.PENDING, NodeState.RUNNING) else state.node_state
-    error = data["error"]
-    return replace(
-        state, state=end, node_state=node, cost=data["cost"]["amount"], error_code=error["code"] if error else ""
-    )
+    cost = data["cost"]["amount"] if data["cost"] else ""
+    code = data["error"]["code"] if data["error"] else ""
+    return replace(state, state=end, node_state=node, cost=cost, error_code=code)
