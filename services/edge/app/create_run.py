@@ -48,7 +48,7 @@ class CreateRun:
     async def _check_materials(self, caller: Caller, order: Order) -> None:
         errors = []
         for material in order.materials:
-            if material.artifact and not await self._reveal.may_read(caller, material.artifact):
+            if material.artifact and not await self._usable(caller, material.artifact):
                 errors.append((pointer_to(material.pointer, "artifact"), "no such artifact"))
         if errors:
             raise Fault.invalid(*errors)
@@ -58,6 +58,15 @@ class CreateRun:
         refused = [(pointer, reason) for pointer, url in urls if (reason := await self._urls.refusal(url))]
         if refused:
             raise Fault.invalid(*refused, code="url_not_allowed")
+
+    async def _usable(self, caller: Caller, artifact: str) -> bool:
+        """Whether it is there for this caller. Operators may read everything, so for them it must be looked for."""
+        try:
+            return await self._reveal.may_read(caller, artifact) and bool(await self._blobs.stat(artifact))
+        except Fault as fault:
+            if fault.code == "not_found":
+                return False
+            raise
 
     async def _keep_materials(self, caller: Caller, order: Order) -> Order:
         """The order with its base64 materials kept as artifacts of the caller's tenant."""
