@@ -86,7 +86,7 @@ async def test_every_choice_is_on_record(stack: Stack) -> None:
 
 
 async def test_twenty_against_sixteen_slots(stack: Stack) -> None:
-    """CAP-10, ATT-10: 20 queued against 5 + 8 + 3 free slots: 16 run, 4 wait and say why, a release lets the next go."""
+    """CAP-10, ATT-10: 20 queued against 5 + 8 + 3 free slots: 16 run, 4 wait and say why, a release frees the next."""
     parts = [name.removesuffix("/clip") for name in FREE]
     for part in parts:
         await stack.lab.account(part, running=0)

@@ -11,16 +11,14 @@ are told to do), `stack.address_of(service)` (gRPC). `kill` is kill -9 of everyt
 `start` after `kill` or `stop` goes on with the same data on the same ports.
 """
 
-import asyncio
 import json
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +31,7 @@ from libs.host.placement import START_ORDER
 from tests.support import processes
 from tests.support.postgres import SETTINGS
 from tests.support.visitor import Lab, Visitor
+from tests.support.waiting import eventually
 
 START_S = 60.0
 STOP_S = 40.0
@@ -256,6 +255,6 @@ async def running(kind: type[Stack], setting: Setting) -> AsyncIterator[Stack]:
 
 
 async def _until(condition: Callable[[], bool], within_s: float) -> None:
-    end = time.monotonic() + within_s
-    while not condition() and time.monotonic() < end:
-        await asyncio.sleep(0.02)
+    """Wait for the condition, or for the time to be over: which of both is the caller's to see."""
+    with suppress(AssertionError):
+        await eventually(condition, within_s)
