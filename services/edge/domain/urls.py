@@ -8,6 +8,7 @@ import ipaddress
 from urllib.parse import urlsplit
 
 LONGEST_URL = 8192
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 LOCAL_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 
 
@@ -39,10 +40,19 @@ def private_reason(url: str) -> str | None:
     address = _literal(host)
     if address is None:
         return None
-    mapped = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
-    if not address.is_global or address.is_multicast or (mapped is not None and not mapped.is_global):
+    inner = _inside(address)
+    if not address.is_global or address.is_multicast or (inner is not None and not inner.is_global):
         return "leads to a private, loopback or link-local address"
     return None
+
+
+def _inside(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one carries: mapped, 6to4 or NAT64."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return None
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour
 
 
 def _literal(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

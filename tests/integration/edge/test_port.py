@@ -1,0 +1,143 @@
+"""The edge on a real port: what ASGI cannot show."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from pointsman.runs.v1 import run_pb2
+from tests.contract.edge.house import ADMIN_KEY, EdgeHouse, edge_house
+from tests.support.waiting import eventually
+
+HEADERS = {"authorization": f"Bearer {ADMIN_KEY}"}
+
+
+@pytest.fixture
+async def edge(tmp_path: Path) -> AsyncIterator[EdgeHouse]:
+    """The edge with its port open."""
+    async with edge_house(tmp_path) as house:
+        await house.context.start()
+        yield house
+
+
+async def raw(edge: EdgeHouse, sent: bytes) -> bytes:
+    """Everything that comes back for these bytes."""
+    reader, writer = await asyncio.open_connection(*edge.context.listener.address)
+    try:
+        writer.write(sent)
+        await writer.drain()
+        async with asyncio.timeout(10):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_port_zero_is_a_free_port(edge: EdgeHouse) -> None:
+    """OPS-1: port 0 takes a free one and tells which; it answers."""
+    host, port = edge.context.listener.address
+    assert (host, port > 0, edge.context.url) == ("127.0.0.1", True, f"http://127.0.0.1:{port}")
+    async with aiohttp.ClientSession() as session, session.get(f"{edge.context.url}/healthz") as answer:
+        assert (answer.status, await answer.json()) == (200, {"status": "ok"})
+        assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: a\r\nbad header\r\n\r\n",
+        b"POST /v1/runs HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+    ],
+)
+async def test_bytes_that_are_no_http(edge: EdgeHouse, sent: bytes) -> None:
+    """EDG-3: bytes that are no HTTP get a problem and a closed connection."""
+    head, _, body = (await raw(edge, sent)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in head
+    problem = json.loads(body)
+    assert problem["code"] == "malformed_request"
+    assert problem["request_id"].encode() in head
+
+
+async def test_a_body_that_is_announced_too_large(edge: EdgeHouse) -> None:
+    """EDG-3: 413 comes before the body is sent, also to a client that waits to be told to go on."""
+    head = b"POST /v1/runs HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode()
+    head += b"\r\ncontent-type: application/json\r\ncontent-length: 999999999\r\nexpect: 100-continue\r\n"
+    answer = await raw(edge, head + b"connection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"payload_too_large" in answer
+
+
+async def test_a_client_that_breaks_its_body_off(edge: EdgeHouse) -> None:
+    """EDG-3: a body that ends too early makes no run and no stack trace; the next request is served."""
+    head = b"POST /v1/runs HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode()
+    _, writer = await asyncio.open_connection(*edge.context.listener.address)
+    writer.write(head + b"\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{")
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    async with aiohttp.ClientSession() as session, session.get(f"{edge.context.url}/healthz") as answer:
+        assert answer.status == 200
+    assert edge.runs.created == []
+
+
+async def test_a_stream_over_a_socket(edge: EdgeHouse) -> None:
+    """SSE-1: events arrive while the run goes on; SSE-4: a client that leaves frees its stream and cancels nothing."""
+    edge.runs.add("r1", "default", state=run_pb2.RunState.RUN_STATE_RUNNING)
+    url = f"{edge.context.url}/v1/runs/r1/stream"
+    async with aiohttp.ClientSession(headers=HEADERS) as session:
+        async with session.get(url) as answer:
+            seen = b""
+            while b"id: 1\n" not in seen:
+                seen += await answer.content.readany()
+            edge.runs.tell("r1", "node_started")
+            await edge.runs.announce()
+            while b"id: 2\n" not in seen:
+                seen += await answer.content.readany()
+            answer.close()
+    await eventually(lambda: edge.runs.streams == 0)
+    assert edge.runs.runs["r1"].state == run_pb2.RunState.RUN_STATE_RUNNING
+
+
+async def test_stopping_drains(edge: EdgeHouse) -> None:
+    """OPS-2: a stop tells open streams, ends in bounded time, and closes the port."""
+    edge.runs.add("r1", "default", state=run_pb2.RunState.RUN_STATE_RUNNING)
+    async with aiohttp.ClientSession(headers=HEADERS) as session:
+        async with session.get(f"{edge.context.url}/v1/runs/r1/stream") as answer:
+            first = await answer.content.readany()
+            stopping = asyncio.create_task(edge.context.stop())
+            rest = await answer.content.read()
+            await stopping
+    assert b"retry: 2000" in first
+    assert b"this server is stopping" in rest
+    with pytest.raises(OSError):
+        await asyncio.open_connection(*edge.context.listener.address)
+
+
+async def test_a_taken_port_is_named(edge: EdgeHouse, tmp_path: Path) -> None:
+    """OPS-1: a port that somebody holds is told by its address; stopping after that is harmless."""
+    host, port = edge.context.listener.address
+    async with edge_house(tmp_path / "second") as second:
+        second.context.listener._port = port
+        with pytest.raises(OSError, match=f"cannot listen on {host}:{port}"):
+            await second.context.start()
+
+
+async def test_a_large_artifact_is_streamed(edge: EdgeHouse) -> None:
+    """RUN-7: bytes come back as they were sent, whole and in part, over many chunks."""
+    content = bytes(range(256)) * 8192
+    async with aiohttp.ClientSession(headers=HEADERS) as session:
+        async with session.post(f"{edge.context.url}/v1/artifacts", data=io.BytesIO(content)) as made:
+            assert made.status == 201
+            url = edge.context.url + (await made.json())["url"]
+        async with session.get(url) as whole:
+            assert await whole.read() == content
+        async with session.get(url, headers={"range": "bytes=1000000-1999999"}) as part:
+            assert (part.status, await part.read()) == (206, content[1_000_000:2_000_000])

@@ -1,0 +1,110 @@
+"""Values that come in, whatever they mean."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from libs.faults.fault import Fault
+from services.edge.domain.json_values import LARGEST_WHOLE, Reader, check_depth, check_values, pointer_to
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-LARGEST_WHOLE, LARGEST_WHOLE)
+    | st.floats(allow_nan=False)
+    | st.text("ab~/"),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab~/", max_size=3), inner, max_size=4),
+)
+
+
+def resolve(value: Any, pointer: str) -> Any:
+    """The value that a JSON pointer leads to (RFC 6901)."""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        value = value[int(name)] if isinstance(value, list) else value[name]
+    return value
+
+
+@given(JSON)
+def test_ordinary_values_pass(value: Any) -> None:
+    """EDG-3: what holds no NUL and no number beyond a double is never refused."""
+    check_values(value)
+
+
+@given(JSON, st.sampled_from(["\x00", "a\x00b", 2**53 + 1, -(2**60)]), st.randoms())
+def test_bad_values_are_named_by_pointer(value: Any, bad: Any, random: Any) -> None:
+    """EDG-1: wherever a bad value stands, the pointer of the error leads to it."""
+    target = value
+    places: list[tuple[Any, Any]] = []
+
+    def walk(node: Any) -> None:
+        pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for name, item in pairs:
+            places.append((node, name))
+            walk(item)
+
+    walk(target)
+    if places:
+        holder, name = random.choice(places)
+        holder[name] = bad
+    else:
+        target = bad
+    with pytest.raises(Fault) as caught:
+        check_values(target)
+    assert [resolve(target, error.pointer) for error in caught.value.errors] == [bad]
+
+
+def test_a_name_with_nul_is_refused() -> None:
+    """EDG-3: NUL is refused in names too."""
+    with pytest.raises(Fault) as caught:
+        check_values({"a\x00": 1})
+    assert "NUL" in caught.value.errors[0].reason
+
+
+def test_many_errors_are_cut() -> None:
+    """EDG-1: no more errors are told than a caller can use."""
+    with pytest.raises(Fault) as caught:
+        check_values(["\x00"] * 1000)
+    assert len(caught.value.errors) == 25
+
+
+def test_depth_is_bounded() -> None:
+    """EDG-3: 64 levels are walked, 65 are refused as unreadable, without recursion."""
+    deep: Any = "x"
+    for _ in range(64):
+        deep = [deep]
+    check_depth(deep)
+    with pytest.raises(Fault) as caught:
+        check_depth([[deep]])
+    assert caught.value.code == "malformed_request"
+
+
+@given(st.text())
+def test_pointers_escape(name: str) -> None:
+    """EDG-1: a pointer leads to its member whatever the name."""
+    assert resolve({name: "found"}, pointer_to("", name)) == "found"
+
+
+def test_a_reader_collects_everything() -> None:
+    """EDG-1: one answer names every fault of a body, unknown fields included."""
+    reader = Reader({"text": 1, "choice": "x", "time": "soon", "list": [1], "object": 3, "more": 0})
+    reader.text("text")
+    reader.choice("choice", ("a", "b"))
+    reader.seconds("time", 1, 2)
+    reader.texts("list")
+    reader.object("object")
+    reader.text("missing", required=True)
+    with pytest.raises(Fault) as caught:
+        reader.finish()
+    pointers = [error.pointer for error in caught.value.errors]
+    assert pointers == ["/choice", "/list", "/missing", "/more", "/object", "/text", "/time"]
+
+
+@pytest.mark.parametrize("value", [True, "3", 0.5, 11, None, float("inf")])
+def test_seconds_are_numbers_within_bounds(value: Any) -> None:
+    """EDG-1: a time is a number within its bounds; null is none at all."""
+    reader = Reader({"s": value})
+    assert reader.seconds("s", 1, 10) is None
+    assert bool(reader.errors) == (value is not None)
