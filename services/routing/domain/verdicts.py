@@ -239,5 +239,5 @@ def _choice_alerts(round_: Round, best: Candidate, actual_profile: str) -> list[
     if best.over is not None and best.quote is not None:
         message = f"Model {model.id} is served at {amount(best.quote)} {round_.inputs.currency}, over its limit."
         cause = f"{best.over.reason}: {best.over.figures}"
-        alerts.append(AlertDraft("emergency_cost", "high", model.id, message, cause))
+        alerts.append(AlertDraft("emergency_override_used", "high", model.id, message, cause))
     return alerts

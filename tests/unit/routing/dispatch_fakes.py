@@ -16,16 +16,9 @@ from services.routing.app.submit_task import Submission, submit_task
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.catalog import (
-    Binding,
     Catalog,
     Channel,
-    Kind,
-    Limits,
-    Model,
-    Policy,
-    Price,
     Supply,
-    Tier,
 )
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.request import Request
@@ -43,44 +36,10 @@ from services.routing.ports import (
 from services.routing.settings import Settings
 from services.routing.store.tasks_memory import MemoryTasks
 from tests.support.worlds import SteeredClock, steered_world
+from tests.unit.routing.dispatch_offers import MODEL, catalog
 
-MODEL = "clip"
 FILM = Artifact("a" * 64, "video/mp4", 1000)
 Effect = Callable[[str], Awaitable[None]]
-
-
-def supply(name: str, slots: int = 5, **changes: Any) -> Supply:
-    """A video Supply `x/clip` of Channel `x`."""
-    channel = name.partition("/")[0]
-    made = Supply(
-        id=name,
-        revision=1,
-        channel=channel,
-        upstream_model="clip-1",
-        kind=Kind.VIDEO,
-        capabilities={"duration_s": {"min": 1, "max": 15}},
-        limits=Limits(concurrency=slots),
-        prices=("second",),
-    )
-    return replace(made, **changes)
-
-
-def catalog(*supplies: Supply, policy: Mapping[str, Any] | None = None, **changes: Any) -> Catalog:
-    """A catalogue with one model `clip`, bound exactly to `supplies`."""
-    bound = supplies or (supply("a/clip"), supply("b/clip"))
-    channels = {s.channel: Channel(s.channel, 1, "ark", "http://127.0.0.1:1", "env:KEY") for s in bound}
-    rules = Policy(id="stable", revision=1, **(dict(policy or {})))
-    bindings = tuple(Binding(s.id, Tier.EXACT) for s in bound)
-    model = Model(MODEL, 1, Kind.VIDEO, "stable", profile="933", enabled=True, published=True, bindings=bindings)
-    made = Catalog(
-        revision=1,
-        channels=channels,
-        supplies={s.id: s for s in bound},
-        prices={"second": Price("second", 1, 1, "CNY", "per_second", {"rate": "1.00"})},
-        policies={"stable": rules},
-        models={MODEL: model},
-    )
-    return replace(made, **changes)
 
 
 async def no_effect(_: str) -> None:

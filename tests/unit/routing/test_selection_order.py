@@ -145,7 +145,7 @@ def test_an_emergency_admits_what_is_over_with_an_alert_and_remembers_what_was_s
     assert select(market(*offers)).verdict is Verdict.WAIT
     decision = select(market(*offers, policy_emergency_availability=True))
     assert (decision.chosen, decision.tier) == ("b/y", "fallback")
-    assert [(alert.kind, alert.severity) for alert in decision.alerts][-1] == ("emergency_cost", "high")
+    assert [(alert.kind, alert.severity) for alert in decision.alerts][-1] == ("emergency_override_used", "high")
     spent = Money("CNY", Decimal("45.00"))
     decision = select(market(*offers, policy_emergency_availability=True, spent=spent))
     assert decision.verdict is Verdict.WAIT

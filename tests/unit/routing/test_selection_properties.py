@@ -149,7 +149,7 @@ def test_money_limits_hold_in_every_case(inputs: Inputs):
     if decision.verdict is not Verdict.CHOSEN:
         return
     total = inputs.spent.amount + (inputs.quotes[decision.chosen].amount or Decimal(0))
-    if "emergency_cost" in {alert.kind for alert in decision.alerts}:
+    if "emergency_override_used" in {alert.kind for alert in decision.alerts}:
         assert inputs.policy.emergency_availability
         assert total <= inputs.policy.emergency_cost_limit
     else:
