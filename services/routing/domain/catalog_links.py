@@ -68,11 +68,8 @@ def _supply(declared: Declared, supply: Supply, known: _Known) -> Iterator[Compl
 
 def _price(declared: Declared, price: Price, file: CatalogFile, kept: Catalog | None) -> Iterator[Complaint]:
     rates: Mapping[str, object] = {**(kept.fx if kept else {}), **file.fx}
-    if (
-        price.currency
-        and price.currency != file.currency_over(kept.currency if kept else None)
-        and price.currency not in rates
-    ):
+    own = file.currency_over(kept.currency if kept else None)
+    if price.currency and price.currency != own and price.currency not in rates:
         yield f"{declared.path}.currency", f"no rate for {price.currency} in fx"
 
 

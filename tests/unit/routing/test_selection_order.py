@@ -7,7 +7,7 @@ import pytest
 
 from libs.kernel.canonical import canonical_json
 from libs.kernel.money import Money
-from services.routing.domain.catalog import Kind, Order, RealPerson
+from services.routing.domain.catalog import Admin, Kind, Order, RealPerson
 from services.routing.domain.decision import HealthView, Verdict
 from services.routing.domain.ordering import expected_cost, success_percent, wilson_low
 from services.routing.domain.selection import select
@@ -103,6 +103,13 @@ def test_the_baseline_is_the_lowest_exact_quote_healthy_or_not():
     fate = fate_of(decision, "d/dear")
     assert (fate.step, fate.reason) == ("SEL-11", "stable_cost_multiplier_limit")
     assert fate.figures == "6.10 > baseline 4.00 x 1.5"
+
+
+@pytest.mark.parametrize("admin", [Admin.DRAINING, Admin.DISABLED])
+def test_what_the_operator_took_out_is_no_price_of_the_market(admin):
+    """COST-5: a Supply out of use does not hold the others down."""
+    decision = select(market(offer("a/out", price="1.00", admin=admin), offer("b/x", price="5.00")))
+    assert (decision.chosen, decision.baseline) == ("b/x", Money("CNY", Decimal("5.00")))
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,15 @@ def test_a_full_supply_is_dropped_with_its_gate(view: CapacityView, figures: str
     assert fate_of(decision, "a/x").figures == figures
 
 
+def test_a_full_channel_holds_for_all_its_supplies():
+    """SEL-9, CAP-1: a Channel's gate drops what is sold over it, and the figures name the Channel."""
+    decision = select(market(offer("a/x"), offer("a/y"), offer("b/z"), channel_capacity={"a": busy(9, 9)}))
+    assert decision.chosen == "b/z"
+    assert fates(decision) == {"a/x": ("SEL-9", "concurrency"), "a/y": ("SEL-9", "concurrency")}
+    assert fate_of(decision, "a/x").figures == "channel a concurrency 9 of 9"
+    assert fate_of(decision, "a/x").free_slots == 0
+
+
 def test_the_gate_of_the_kind_holds_for_every_supply():
     """SEL-9, CAP-1: the global gate of a kind drops them all."""
     decision = select(market(offer("a/x"), offer("b/y"), global_capacity=busy(16, 16)))
