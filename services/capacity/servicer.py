@@ -1,6 +1,7 @@
 """Inbound: decode, call the use-case, encode."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +57,9 @@ class CapacityServicer(CapacityServiceServicer):
         self, request: pb.WatchCapacityRequest, context: Any
     ) -> AsyncIterator[pb.WatchCapacityResponse]:
         """Tells when capacity was freed."""
-        async for subjects in self._do.watch():
-            yield wire.hint_to_proto(subjects)
+        async with aclosing(self._do.watch()) as hints:
+            async for subjects in hints:
+                yield wire.hint_to_proto(subjects)
 
     async def ApplyLimits(self, request: pb.ApplyLimitsRequest, context: Any) -> pb.ApplyLimitsResponse:
         """Declares the levels, and what health allows them."""

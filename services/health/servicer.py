@@ -1,6 +1,7 @@
 """Inbound: decode, call the use-case, encode."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +43,9 @@ class HealthServicer(HealthServiceServicer):
         self, request: pb.WatchSnapshotRequest, context: Any
     ) -> AsyncIterator[pb.WatchSnapshotResponse]:
         """The snapshot now and after every change."""
-        async for snapshot in self._do.watch():
-            yield wire.changes_to_proto(snapshot)
+        async with aclosing(self._do.watch()) as changes:
+            async for snapshot in changes:
+                yield wire.changes_to_proto(snapshot)
 
     async def ReportOutcome(self, request: pb.ReportOutcomeRequest, context: Any) -> pb.ReportOutcomeResponse:
         """The end of an Attempt; idempotent by Attempt."""

@@ -1,6 +1,6 @@
 """Hints that capacity was freed, for as long as the watcher stays."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from libs.kernel.clock import Clock
 from services.capacity.app.freed import Freed
@@ -19,7 +19,7 @@ class WatchCapacity:
         self._freed = freed
         self._poll_s = poll_s
 
-    async def __call__(self) -> AsyncIterator[tuple[Subject, ...]]:
+    async def __call__(self) -> AsyncGenerator[tuple[Subject, ...], None]:
         """Levels that may admit more than before. Says nothing while nothing was freed."""
         with self._freed.inbox() as inbox:
             before = {figure.level.subject: _room(figure) for figure in await self._store.figures()}

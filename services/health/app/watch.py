@@ -1,6 +1,6 @@
 """The snapshot now, and what changed since, for as long as the watcher stays."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from libs.kernel.clock import Clock
 from services.health.app.changes import Changes, heard_within
@@ -17,7 +17,7 @@ class WatchSnapshot:
         self._changes = changes
         self._poll_s = poll_s
 
-    async def __call__(self) -> AsyncIterator[Snapshot]:
+    async def __call__(self) -> AsyncGenerator[Snapshot, None]:
         """Everything first, then only changed subjects. Changes between two looks are told as one."""
         seen: dict[Subject, View] = {}
         first = True

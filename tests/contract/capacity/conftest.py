@@ -4,7 +4,7 @@ PostgreSQL's time is taken from a table here, so that both backends stand on a c
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -55,7 +55,7 @@ class Bench:
 
     store: CapacityStore
     clock: SteeredClock
-    advance: Callable[[float], Awaitable[None]]
+    advance: Callable[[float], Coroutine[Any, Any, None]]
 
 
 async def bench(url: str) -> Bench:
@@ -98,7 +98,7 @@ SUPPLY = Subject(Kind.SUPPLY, "a/x")
 OTHER = Subject(Kind.SUPPLY, "a/y")
 
 
-def levels(**figures: dict[str, int]) -> list[Level]:
+def levels(**figures: dict[str, Any]) -> list[Level]:
     """Levels "a", "a/x", "a/y" and, where figures are given for it, the whole kind; 0 = no gate."""
     made = [
         Level(CHANNEL, **figures.get("channel", {})),

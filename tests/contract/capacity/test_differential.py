@@ -1,9 +1,9 @@
 """Every backend is the model (VER-3): random histories, the same answer and the same figures after every step."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -35,122 +35,116 @@ VIEWS = st.one_of(
 TTLS = st.sampled_from([1, 10, 30, 90]).map(lambda seconds: timedelta(seconds=seconds))
 
 
-def machine(make: Callable[[], Awaitable[Bench]], steps: list[int]) -> type[RuleBasedStateMachine]:
-    """A machine whose every example runs on a new backend; `steps` counts them."""
+class Backend(RuleBasedStateMachine):
+    """One example runs on one new backend, made by `make`; `steps` counts them over all examples."""
 
-    class Backend(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            self.ground = self.runner.run(make())
-            self.model = Model(self.ground.clock.now())
-            self.revision = 0
+    make: ClassVar[Callable[[], Coroutine[Any, Any, Bench]]]
+    steps: ClassVar[list[int]]
 
-        def same(self, ours: Callable[[], Any], theirs: Callable[[], Awaitable[Any]]) -> None:
-            """One step of both, and everything that can be seen afterwards."""
-            steps[0] += 1
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.ground = self.runner.run(type(self).make())
+        self.model = Model(self.ground.clock.now())
+        self.revision = 0
 
-            async def step() -> tuple[Any, Any, Any]:
-                try:
-                    answer = await theirs()
-                except Fault as fault:
-                    answer = fault.code
-                return answer, await self.ground.store.figures(), await self.ground.store.leases()
+    def same(self, ours: Callable[[], Any], theirs: Callable[[], Awaitable[Any]]) -> None:
+        """One step of both, and everything that can be seen afterwards."""
+        self.steps[0] += 1
 
+        async def step() -> tuple[Any, Any, Any]:
             try:
-                expected = ours()
+                answer = await theirs()
             except Fault as fault:
-                expected = fault.code
-            answer, figures, leases = self.runner.run(step())
-            assert answer == expected
-            assert figures == self.model.figures()
-            assert leases == self.model.live()
+                answer = fault.code
+            return answer, await self.ground.store.figures(), await self.ground.store.leases()
 
-        @initialize()
-        def begin(self) -> None:
-            declared = [
-                Level(subject, subject.id[0] if subject.kind is Kind.SUPPLY else "") for subject in SUBJECTS[1:]
+        try:
+            expected = ours()
+        except Fault as fault:
+            expected = fault.code
+        answer, figures, leases = self.runner.run(step())
+        assert answer == expected
+        assert figures == self.model.figures()
+        assert leases == self.model.live()
+
+    @initialize()
+    def begin(self) -> None:
+        declared = [Level(subject, subject.id[0] if subject.kind is Kind.SUPPLY else "") for subject in SUBJECTS[1:]]
+        self.apply_all(declared)
+
+    def apply_all(self, declared: list[Level]) -> None:
+        self.revision += 1
+        revision = self.revision
+        store = self.ground.store
+        self.same(lambda: self.model.apply_levels(revision, declared), lambda: store.apply_levels(revision, declared))
+
+    @rule(
+        figures=st.tuples(*[st.tuples(GATES, GATES, TOKENS)] * len(SUBJECTS)),
+        dropped=st.sampled_from([None] * 4 + list(SUBJECTS)),
+    )
+    def apply(self, figures: Any, dropped: Subject | None) -> None:
+        self.apply_all(
+            [
+                Level(subject, subject.id[0] if subject.kind is Kind.SUPPLY else "", *gates)
+                for subject, gates in zip(SUBJECTS, figures, strict=True)
+                if subject != dropped
             ]
-            self.apply_all(declared)
-
-        def apply_all(self, declared: list[Level]) -> None:
-            self.revision += 1
-            revision = self.revision
-            store = self.ground.store
-            self.same(
-                lambda: self.model.apply_levels(revision, declared), lambda: store.apply_levels(revision, declared)
-            )
-
-        @rule(
-            figures=st.tuples(*[st.tuples(GATES, GATES, TOKENS)] * len(SUBJECTS)),
-            dropped=st.sampled_from([None] * 4 + list(SUBJECTS)),
         )
-        def apply(self, figures: Any, dropped: Subject | None) -> None:
-            self.apply_all(
-                [
-                    Level(subject, subject.id[0] if subject.kind is Kind.SUPPLY else "", *gates)
-                    for subject, gates in zip(SUBJECTS, figures, strict=True)
-                    if subject != dropped
-                ]
-            )
 
-        @rule(
-            lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), kind=st.sampled_from(KINDS),
-            supply=st.sampled_from(SUPPLIES), views=st.tuples(VIEWS, VIEWS), tokens=st.sampled_from([0, 20, 60]),
-            ttl=TTLS,
-        )  # fmt: skip
-        def reserve(
-            self, lease_id: str, holder: str, kind: str, supply: str, views: Any, tokens: int, ttl: Any
-        ) -> None:
-            request = Request(lease_id, holder, kind, supply[0], supply, *views, tokens, ttl)
-            self.same(lambda: self.model.reserve(request), lambda: self.ground.store.reserve(request))
+    @rule(
+        lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), kind=st.sampled_from(KINDS),
+        supply=st.sampled_from(SUPPLIES), views=st.tuples(VIEWS, VIEWS), tokens=st.sampled_from([0, 20, 60]),
+        ttl=TTLS,
+    )  # fmt: skip
+    def reserve(self, lease_id: str, holder: str, kind: str, supply: str, views: Any, tokens: int, ttl: Any) -> None:
+        request = Request(lease_id, holder, kind, supply[0], supply, views[0], views[1], tokens, ttl)
+        self.same(lambda: self.model.reserve(request), lambda: self.ground.store.reserve(request))
 
-        @rule(holder=st.sampled_from(HOLDERS), ids=st.lists(st.sampled_from(IDS), unique=True, min_size=1), ttl=TTLS)
-        def renew(self, holder: str, ids: list[str], ttl: timedelta) -> None:
-            wanted = tuple(ids)
-            self.same(
-                lambda: self.model.renew(holder, wanted, ttl), lambda: self.ground.store.renew(holder, wanted, ttl)
-            )
+    @rule(holder=st.sampled_from(HOLDERS), ids=st.lists(st.sampled_from(IDS), unique=True, min_size=1), ttl=TTLS)
+    def renew(self, holder: str, ids: list[str], ttl: timedelta) -> None:
+        wanted = tuple(ids)
+        self.same(lambda: self.model.renew(holder, wanted, ttl), lambda: self.ground.store.renew(holder, wanted, ttl))
 
-        @rule(
-            lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), used=st.sampled_from([None, None, 0, 200])
+    @rule(lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), used=st.sampled_from([None, None, 0, 200]))
+    def release(self, lease_id: str, holder: str, used: int | None) -> None:
+        self.same(
+            lambda: self.model.release(lease_id, holder, used),
+            lambda: self.ground.store.release(lease_id, holder, used),
         )
-        def release(self, lease_id: str, holder: str, used: int | None) -> None:
-            self.same(
-                lambda: self.model.release(lease_id, holder, used),
-                lambda: self.ground.store.release(lease_id, holder, used),
-            )
 
-        @rule(subject=st.sampled_from(SUBJECTS), view=VIEWS)
-        def hear(self, subject: Subject, view: HealthLimit) -> None:
-            self.same(lambda: self.model.hear({subject: view}), lambda: self.ground.store.hear({subject: view}))
+    @rule(subject=st.sampled_from(SUBJECTS), view=VIEWS)
+    def hear(self, subject: Subject, view: HealthLimit) -> None:
+        self.same(lambda: self.model.hear({subject: view}), lambda: self.ground.store.hear({subject: view}))
 
-        @rule(seconds=st.sampled_from([0.5, 1, 9, 10, 30, 59.999999, 60, 121]))
-        def advance(self, seconds: float) -> None:
-            self.runner.run(self.ground.advance(seconds))
-            self.model.now = self.ground.clock.now()
-            self.same(lambda: None, lambda: asyncio.sleep(0))
+    @rule(seconds=st.sampled_from([0.5, 1, 9, 10, 30, 59.999999, 60, 121]))
+    def advance(self, seconds: float) -> None:
+        self.runner.run(self.ground.advance(seconds))
+        self.model.now = self.ground.clock.now()
+        self.same(lambda: None, lambda: asyncio.sleep(0))
 
-        @rule()
-        def sweep(self) -> None:
-            async def swept() -> None:
-                await self.ground.store.sweep()
+    @rule()
+    def sweep(self) -> None:
+        async def swept() -> None:
+            await self.ground.store.sweep()
 
-            self.same(self.model.sweep, swept)
+        self.same(self.model.sweep, swept)
 
-        def teardown(self) -> None:
-            self.runner.run(self.ground.store.close())
-            self.runner.close()
+    def teardown(self) -> None:
+        self.runner.run(self.ground.store.close())
+        self.runner.close()
 
-    return Backend
+
+def backend(make: Callable[[], Coroutine[Any, Any, Bench]]) -> type[Backend]:
+    """The machine for one backend."""
+    return type("Machine", (Backend,), {"make": staticmethod(make), "steps": [0]})
 
 
 def test_memory_is_the_model() -> None:
     """VER-3, CAP-1, CAP-2, CAP-4, CAP-4a: the memory store answers as the model over thousands of random steps."""
-    steps = [0]
-    backend = machine(lambda: bench("memory:"), steps)
-    run_state_machine_as_test(backend, settings=settings(max_examples=100, stateful_step_count=50))
-    assert steps[0] > 2000
+    machine = backend(lambda: bench("memory:"))
+    run_state_machine_as_test(machine, settings=settings(max_examples=100, stateful_step_count=50))
+    assert machine.steps[0] > 2000
 
 
 def test_postgres_is_the_model(pg_module_url: str) -> None:
@@ -160,7 +154,6 @@ def test_postgres_is_the_model(pg_module_url: str) -> None:
         await emptied(pg_module_url)
         return await bench(pg_module_url)
 
-    steps = [0]
-    backend = machine(make, steps)
-    run_state_machine_as_test(backend, settings=settings(max_examples=25, stateful_step_count=40))
-    assert steps[0] > 200
+    machine = backend(make)
+    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=40))
+    assert machine.steps[0] > 200

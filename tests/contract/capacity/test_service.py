@@ -36,10 +36,10 @@ async def apply(stub: Any, revision: int = 1, slots: int = 1, *health: pb.Health
     return int((await stub.ApplyLimits(request, timeout=TIMEOUT_S)).catalog_revision)
 
 
-def reservation(lease_id: str = "1", **changes: Any) -> service_pb.ReserveRequest:
+def reservation(lease_id: str = "1", **changes: Any) -> Any:
     """A reservation with healthy views."""
     view = pb.HealthLimit(epoch=1, revision=1)
-    request = service_pb.ReserveRequest(
+    request: Any = service_pb.ReserveRequest(
         lease_id=lease_id, holder="h", kind="video", channel_id="a", supply_id="a/x", channel_health=view,
         supply_health=view, tokens=3, ttl=ttl(),
     )  # fmt: skip

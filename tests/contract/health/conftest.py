@@ -66,8 +66,8 @@ CHANNEL = subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_CHANNEL, id="ark-mai
 SUPPLY = subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_SUPPLY, id="ark-main/seedance")
 OTHER = subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_SUPPLY, id="ark-main/seedream")
 
-CATEGORY = {"content": 1, "request": 2, "supply": 3, "capacity": 4, "unknown": 5}
-SCOPE = {"request": 1, "supply": 2, "channel": 3, "attempt": 4}
+CATEGORY: dict[str, Any] = {"content": 1, "request": 2, "supply": 3, "capacity": 4, "unknown": 5}
+SCOPE: dict[str, Any] = {"request": 1, "supply": 2, "channel": 3, "attempt": 4}
 
 
 def failure(code: str, kind: str = "supply/supply", retry_after_s: float | None = None) -> failure_pb2.Failure:

@@ -1,7 +1,7 @@
 """What the use-cases of capacity add to the store."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 import pytest
@@ -81,9 +81,9 @@ async def test_a_failed_release_is_left_to_the_lease(caplog: pytest.LogCaptureFi
     assert "ends by its time to live" in caplog.text
 
 
-async def next_hint(hints: AsyncIterator[tuple[Subject, ...]]) -> asyncio.Task[tuple[Subject, ...]]:
+async def next_hint(hints: AsyncGenerator[tuple[Subject, ...], None]) -> asyncio.Task[tuple[Subject, ...]]:
     """The next hint, asked for and begun."""
-    task: asyncio.Task[tuple[Subject, ...]] = asyncio.ensure_future(anext(hints))  # type: ignore[arg-type]  # an awaitable
+    task: asyncio.Task[tuple[Subject, ...]] = asyncio.ensure_future(anext(hints))
     for _ in range(10):
         await asyncio.sleep(0)
     return task

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from services.health.domain.breaker import Breaker, Stepped, declared, step
-from services.health.domain.events import REMARKS, applied
+from services.health.domain.events import REMARKS, Health, applied
 from services.health.domain.ladder import allowed_slots
 from services.health.domain.observations import (
     Command,
@@ -230,7 +230,7 @@ def _stepped(node: Node, observation: Observation, now: datetime, rules: Rules) 
 
 
 def _check_history(before: Breaker, after: Breaker, events: tuple) -> None:
-    health = before.health
+    health: Health | None = before.health
     try:
         for event in events:
             health = applied(health, event)

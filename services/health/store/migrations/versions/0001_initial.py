@@ -16,9 +16,23 @@ $$
 """
 
 
+MOMENT = sa.DateTime(timezone=True)
+
+
 def upgrade() -> None:
     """Make the tables."""
-    moment = sa.DateTime(timezone=True)
+    _health()
+    _history()
+    _outcomes()
+    catalog = op.create_table(
+        "catalog",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("revision", sa.BigInteger, nullable=False),
+    )
+    op.bulk_insert(catalog, [{"id": 1, "revision": 0}])
+
+
+def _health() -> None:
     for name in ("channel_health", "supply_health"):
         op.create_table(
             name,
@@ -31,14 +45,17 @@ def upgrade() -> None:
             sa.Column("state", sa.Text, nullable=False),
             sa.Column("epoch", sa.BigInteger, nullable=False),
             sa.Column("revision", sa.BigInteger, nullable=False),
-            sa.Column("since", moment, nullable=False),
-            sa.Column("cooldown_until", moment),
+            sa.Column("since", MOMENT, nullable=False),
+            sa.Column("cooldown_until", MOMENT),
             sa.Column("recovery_successes", sa.Integer, nullable=False),
             sa.Column("reason", sa.Text, nullable=False),
             sa.Column("tally", JSONB, nullable=False),
             sa.Column("sequence", sa.BigInteger, nullable=False),
             postgresql_with={"fillfactor": 70},  # every outcome rewrites a row: leave room on its page
         )
+
+
+def _history() -> None:
     op.create_table(
         "health_event",
         sa.Column("position", sa.BigInteger, sa.Identity(always=True), primary_key=True),
@@ -53,8 +70,8 @@ def upgrade() -> None:
         sa.Column("recovery_successes", sa.Integer, nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("attempt_id", sa.Text, nullable=False),
-        sa.Column("at", moment, nullable=False),
-        sa.Column("cooldown_until", moment),
+        sa.Column("at", MOMENT, nullable=False),
+        sa.Column("cooldown_until", MOMENT),
         sa.UniqueConstraint("subject_kind", "subject_id", "sequence", name="health_event_sequence"),
     )
     op.execute(REFUSE)
@@ -62,6 +79,9 @@ def upgrade() -> None:
         "CREATE TRIGGER health_event_immutable BEFORE UPDATE OR DELETE ON health_event "
         "FOR EACH ROW EXECUTE FUNCTION refuse_change()"
     )
+
+
+def _outcomes() -> None:
     op.create_table(
         "outcome",
         sa.Column("attempt_id", sa.Text, primary_key=True),
@@ -73,13 +93,7 @@ def upgrade() -> None:
         sa.Column("scope", sa.Text),
         sa.Column("code", sa.Text),
         sa.Column("retry_after_s", sa.Double),
-        sa.Column("observed_at", moment, nullable=False),
-        sa.Column("dispatched_at", moment, nullable=False),
+        sa.Column("observed_at", MOMENT, nullable=False),
+        sa.Column("dispatched_at", MOMENT, nullable=False),
     )
     op.create_index("outcome_observed_at", "outcome", ["observed_at"])
-    catalog = op.create_table(
-        "catalog",
-        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("revision", sa.BigInteger, nullable=False),
-    )
-    op.bulk_insert(catalog, [{"id": 1, "revision": 0}])
