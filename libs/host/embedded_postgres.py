@@ -216,10 +216,10 @@ class EmbeddedPostgres:
         return len(lines) > 7 and lines[0] == str(pid) and lines[7].strip() == "ready"
 
     async def _clear_past_life(self) -> None:
-        """Wait for what still runs in the data directory, then remove the stale postmaster.pid.
+        """Wait for what still runs in the data directory, then remove the stale lock files.
 
-        A pid in that file may by now belong to somebody else (small pids repeat in containers), and PostgreSQL would
-        refuse to start; so the processes are asked, not the file.
+        A pid in them may by now belong to somebody else (small pids repeat in containers), or to a zombie that nobody
+        reaps, and PostgreSQL would refuse to start; so the processes are asked, not the files.
         """
         pid = cluster.server_pid(self._data)
         if pid in cluster.working_in(self._data):
@@ -236,6 +236,8 @@ class EmbeddedPostgres:
         if not await _until(lambda: not cluster.working_in(self._data), IMMEDIATE_STOP_S):
             raise EmbeddedPostgresError(f"processes of an earlier server do not leave {self._data}")
         (self._data / "postmaster.pid").unlink(missing_ok=True)
+        if self._socket_directory is not None:
+            (self._socket_directory / f"{cluster.SOCKET_NAME}.lock").unlink(missing_ok=True)
 
 
 async def _end(process: subprocess.Popen[bytes]) -> None:

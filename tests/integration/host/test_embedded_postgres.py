@@ -169,7 +169,9 @@ async def test_a_stale_pid_that_now_belongs_to_others(home: Path) -> None:
         pass
     bystander = await asyncio.create_subprocess_exec("sleep", "60")
     try:
-        (home / "data" / "postmaster.pid").write_text(f"{bystander.pid}\n{home / 'data'}\n1\n5432\n\n\n1 1\nready\n")
+        stale = f"{bystander.pid}\n{home / 'data'}\n1\n5432\n\n\n1 1\nready\n"
+        for lock in (home / "data" / "postmaster.pid", home / ".s.PGSQL.5432.lock"):
+            lock.write_text(stale)
         async with server_on(home) as server:
             assert await execute(server.url, "SELECT 1") == 1
         assert bystander.returncode is None
