@@ -1,0 +1,108 @@
+"""The gRPC contract from outside, in both layouts: reflection, health, and calls by a client that has no stubs."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc import aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
+
+from tests.support.stack import Stack
+
+BUF = Path(__file__).resolve().parents[2] / ".venv/bin/buf"
+REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+LIMIT_S = 15.0
+SERVICES = {
+    "pointsman.edge.v1.KeyService",
+    "pointsman.runs.v1.RunsService",
+    "pointsman.routing.v1.RoutingService",
+    "pointsman.routing.v1.CatalogService",
+    "pointsman.capacity.v1.CapacityService",
+    "pointsman.health.v1.HealthService",
+    "pointsman.cost_quote.v1.QuoteService",
+    "pointsman.provider_adapter.v1.ProviderService",
+}
+INFRASTRUCTURE = {"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"}
+
+
+def bearer(stack: Stack) -> list[tuple[str, str]]:
+    """The metadata of a caller with the admin key."""
+    return [("authorization", f"Bearer {stack.key}")]
+
+
+async def listed(stack: Stack, address: str) -> set[str]:
+    """The services that reflection v1 lists at an address."""
+
+    async def question() -> AsyncIterator[Any]:
+        yield reflection_pb2.ServerReflectionRequest(list_services="")
+
+    async with aio.insecure_channel(address) as channel:
+        ask = channel.stream_stream(
+            REFLECTION,
+            request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+            response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+        )
+        async for answer in ask(question(), timeout=LIMIT_S, metadata=bearer(stack)):
+            return {service.name for service in answer.list_services_response.service}
+    return set()
+
+
+async def curl(stack: Stack, service: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The answer to `buf curl`, which knows the messages by reflection alone."""
+    address = stack.address_of(service)
+    target = ("--unix-socket", address.removeprefix("unix:")) if address.startswith("unix:") else ()
+    host = "localhost" if target else address
+    process = await asyncio.create_subprocess_exec(
+        *(BUF, "curl", "--protocol", "grpc", "--http2-prior-knowledge", *target),
+        *("--header", f"authorization: Bearer {stack.key}", "--data", json.dumps(body)),
+        f"http://{host}/{service}/{method}",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(LIMIT_S):
+        said, complained = await process.communicate()
+    assert process.returncode == 0, complained.decode()
+    answer: dict[str, Any] = json.loads(said)
+    return answer
+
+
+async def test_reflection_lists_every_service(stack: Stack) -> None:
+    """OPS-4: each of the contract's services is listed where it is served, beside health and reflection itself."""
+    seen = {service: await listed(stack, stack.address_of(service)) for service in SERVICES}
+    assert {service for service, names in seen.items() if service in names} == SERVICES
+    for service, names in seen.items():
+        assert names >= INFRASTRUCTURE, service
+
+
+async def test_health_per_service_name(stack: Stack) -> None:
+    """OPS-4: grpc.health.v1 says SERVING for the process and for each service, and knows no others."""
+    for service in SERVICES:
+        async with aio.insecure_channel(stack.address_of(service)) as channel:
+            health = health_pb2_grpc.HealthStub(channel)
+            for name in ("", service):
+                answer = await health.Check(health_pb2.HealthCheckRequest(service=name), timeout=LIMIT_S)
+                assert answer.status == health_pb2.HealthCheckResponse.SERVING, service
+            with pytest.raises(aio.AioRpcError) as refused:
+                await health.Check(health_pb2.HealthCheckRequest(service="pointsman.nobody"), timeout=LIMIT_S)
+            assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_buf_curl_without_any_schema(stack: Stack) -> None:
+    """OPS-4, HLT-14, SEL-16: GetSnapshot, GetCapacity and ListSelections tell what the HTTP views tell."""
+    run = await stack.api.finished(await stack.api.post_run("burst", "seen over gRPC"))
+    task_id = run["nodes"][0]["task_id"]
+    health = await curl(stack, "pointsman.health.v1.HealthService", "GetSnapshot", {})
+    capacity = await curl(stack, "pointsman.capacity.v1.CapacityService", "GetCapacity", {})
+    rounds = await curl(stack, "pointsman.routing.v1.RoutingService", "ListSelections", {"taskId": task_id})
+    views = await stack.api.get("/v1/operator/health"), await stack.api.get("/v1/operator/capacity")
+    for answer, view in zip((health, capacity), views, strict=True):
+        for kind, sort in (("SUBJECT_KIND_CHANNEL", "channels"), ("SUBJECT_KIND_SUPPLY", "supplies")):
+            ids = {item["subject"]["id"] for item in answer["subjects"] if item["subject"]["kind"] == kind}
+            assert ids == {item["id"] for item in view[sort]}
+    (chosen,) = (item["chosenSupplyId"] for item in rounds["selections"])
+    assert chosen == run["usage"]["supply"]
