@@ -6,6 +6,7 @@ from datetime import datetime
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
+from services.health.app import meters
 from services.health.app.changes import Changes
 from services.health.domain.breaker import declared, step
 from services.health.domain.events import DECLARED, RESIZED, RETIRED, Event
@@ -48,6 +49,9 @@ class ApplyTargets:
             for subject in sorted(wanted.keys() | records.keys()):
                 await self._apply(unit, records.get(subject), wanted.get(subject), now)
             await unit.set_catalog_revision(revision)
+            records = await unit.lock(wanted.keys())
+        for subject, record in records.items():
+            meters.shown(subject, record.breaker.health.state)
         self._changes.ring()
         return revision
 

@@ -2,6 +2,7 @@
 
 import logging
 
+from services.health.app import meters
 from services.health.domain.events import Health, applied
 from services.health.domain.subjects import Subject
 from services.health.ports import HealthStore, Record
@@ -21,6 +22,7 @@ class CheckHistory:
     async def __call__(self) -> None:
         """Check every subject once."""
         for record in await self._store.records():
+            meters.shown(record.subject, record.breaker.health.state)
             breach = await self._breach(record)
             if breach and self.breaches.get(record.subject) != breach:
                 log.error("invariant violated: the history of %s does not give its state: %s", record.subject, breach)

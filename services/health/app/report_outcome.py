@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
+from services.health.app import meters
 from services.health.app.changes import Changes
 from services.health.domain.breaker import step
 from services.health.domain.observations import Observation, Outcome, dealt
@@ -39,10 +40,13 @@ class ReportOutcome:
             for subject in (channel, supply):
                 if subject not in records:
                     raise Fault.of("source_not_configured", f"{subject} was never declared to health")
-            if records[supply].channel_id != outcome.channel_id:
-                raise Fault.invalid(("/outcome/channel_id", f"is not the channel of supply '{outcome.supply_id}'"))
             recorded += await self._observe(unit, records[channel], of_channel)
             recorded += await self._observe(unit, records[supply], of_supply)
+        for subject, observation in ((channel, of_channel), (supply, of_supply)):
+            if observation is not None:
+                meters.observed(subject, observation)
+        for stored in recorded:
+            meters.moved(stored.subject, (stored.event,))
         if recorded:
             self._changes.ring()
         return Reported(True, tuple(recorded))

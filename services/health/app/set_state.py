@@ -2,6 +2,7 @@
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
+from services.health.app import meters
 from services.health.app.changes import Changes
 from services.health.app.snapshot import View, viewed
 from services.health.domain.breaker import refuses, step
@@ -42,5 +43,6 @@ class SetState:
             if events:
                 record = record.advanced(breaker, events)
                 await unit.put(record, events)
+        meters.moved(subject, events)
         self._changes.ring()
         return viewed(record, now)

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from libs.telemetry import metrics
+from services.health.app import meters
 from services.health.app.changes import Changes
 from services.health.app.check_history import CheckHistory
 from services.health.app.forget import ForgetOutcomes
@@ -51,6 +53,19 @@ async def test_the_reconciler_moves_what_is_due() -> None:
         await reconcile()
     kinds = [stored.event.kind for stored in await store.events(None, 0, 10)]
     assert kinds == ["declared", "opened", "probing"]
+
+
+def test_the_page_of_metrics_shows_one_present_state() -> None:
+    """HLT-12: every change of state is counted, and the page shows the state after it alone."""
+    clock = SteeredClock()
+    subject = Subject.supply("metered/x")
+    breaker, _ = declared(subject.kind, Declared(4, Thresholds()), False, clock.now())
+    _, events = step(breaker, Command(Signal.FORCED_OPEN, "x"), clock.now())
+    meters.moved(subject, events)
+    page = metrics.PROCESS.page().decode()
+    present = [line for line in page.splitlines() if "health_state{" in line and "metered/x" in line]
+    assert [line for line in present if line.endswith(" 1.0")] == [line for line in present if "circuit_open" in line]
+    assert any("transitions_total" in line and 'to_state="circuit_open"' in line for line in page.splitlines())
 
 
 async def test_the_running_check_folds_what_is_new() -> None:
