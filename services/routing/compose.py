@@ -22,6 +22,7 @@ from services.routing.app.keep_leases import keep_leases
 from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
 from services.routing.app.tell_outcomes import tell_outcomes
+from services.routing.app.waiting_room import WaitingRoom
 from services.routing.app.work_queue import WorkQueue
 from services.routing.peers.capacity import RemoteCapacity
 from services.routing.peers.health import RemoteHealth
@@ -98,6 +99,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: _Stores, view
         worker=world.ids.ulid(),
         bell=Bell(),
         turn=asyncio.Lock(),
+        room=WaitingRoom(),
     )
 
 

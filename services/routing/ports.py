@@ -336,7 +336,7 @@ class TaskStore(Protocol):
         ...
 
     async def wake(self, prefixes: Sequence[str], count: int, now: datetime) -> int:
-        """Make up to `count` waiting Tasks due, oldest first, whose reason begins with one of `prefixes`."""
+        """Make waiting Tasks due whose reason begins so: the `count` oldest of each class of urgency; how many."""
         ...
 
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
+from services.routing.app.waiting_room import WaitingRoom
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
 from services.routing.domain.task import Failure, Task
@@ -56,6 +57,7 @@ class Desk:
     bell: Bell
     turn: asyncio.Lock
     """Held from the snapshots to the reservation: Tasks of one process do not race each other for the last slot."""
+    room: WaitingRoom
 
     def now(self) -> datetime:
         """The wall time."""

@@ -81,6 +81,7 @@ async def _reserve(desk: Desk, attempt_id: str, inputs: Inputs, decision: Decisi
 async def _begin(desk: Desk, task: Task, placed: _Placed, lease: Reserved) -> None:
     """One commit: the round, the Attempt and the intent to submit (SEL-14, ATT-5). Then, with no transaction open, the
     provider (SEL-15)."""
+    desk.room.leave(task)
     inputs, decision = placed.gathered.inputs, placed.decision
     assert inputs is not None  # a lease is only taken for a decision over inputs
     now = desk.now()
@@ -152,6 +153,7 @@ async def _rest(desk: Desk, task: Task, placed: _Placed) -> None:
         return
     now = desk.now()
     if decision.verdict is Verdict.FAIL:
+        desk.room.leave(task)
         text = decision.failure_message or decision.failure_code
         base = Fault.of(decision.failure_code, text)
         failure = fault(base.code, text, base.category.value, base.scope.value, base.retryable)
@@ -191,8 +193,9 @@ async def _cancelled_meanwhile(desk: Desk, task: Task) -> None:
 def _next_look(desk: Desk, task: Task, inputs: Inputs, decision: Decision) -> datetime:
     """When a waiting Task looks again: soon for capacity, at the known moment for health, never past an end."""
     settings = desk.settings
-    full = decision.waiting_reason.startswith("capacity")
-    look = settings.waiting_look_s if full else settings.health_look_s
+    look = settings.health_look_s
+    if decision.waiting_reason.startswith("capacity"):
+        look = settings.waiting_look_s * desk.room.pauses(task, inputs.now)
     at = desk.in_s(look * (0.9 + 0.1 * desk.chance()))
     ends = [window_end(task, inputs.policy), task.request.deadline, decision.retry_at]
     return max(inputs.now, min([at, *(end for end in ends if end is not None)]))

@@ -7,8 +7,8 @@ from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
 from services.routing.domain.task import Attempt
 
-WOKEN_BY_A_RELEASE = 4
-CAPACITY_REASONS = ("capacity", "retry")
+WOKEN_BY_A_RELEASE = 2
+CAPACITY_REASONS = ("capacity",)
 
 log = logging.getLogger(__name__)
 

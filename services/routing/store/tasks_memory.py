@@ -145,9 +145,10 @@ class MemoryTasks:
             and row.task.next_action_at > now
             and row.task.waiting_reason.startswith(tuple(prefixes))
         ]
-        for row in waiting[:count]:
+        woken = [row for name in WEIGHTS for row in [w for w in waiting if w.task.request.priority == name][:count]]
+        for row in woken:
             row.task = replace(row.task, next_action_at=now)
-        return len(waiting[:count])
+        return len(woken)
 
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:
         """See the port."""

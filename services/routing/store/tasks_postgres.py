@@ -12,7 +12,23 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Select, and_, any_, bindparam, case, false, func, literal, or_, select, text, true, update
+from sqlalchemy import (
+    ARRAY,
+    Select,
+    and_,
+    any_,
+    bindparam,
+    case,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    true,
+    union_all,
+    update,
+)
 from sqlalchemy import Text as SqlText
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -177,18 +193,31 @@ class PostgresTasks(PostgresAlerts):
 
     async def wake(self, prefixes: Sequence[str], count: int, now: datetime) -> int:
         """See the port."""
-        waiting = (
-            select(tasks.c.id)
-            .where(tasks.c.state == text("'queued'"), tasks.c.next_action_at > now, _free(now))
-            .where(or_(*(tasks.c.waiting_reason.startswith(prefix, autoescape=True) for prefix in prefixes)))
-            .order_by(tasks.c.created_at, tasks.c.id)
-            .limit(count)
-            .with_for_update(skip_locked=True)
-            .cte("waiting")
-            .prefix_with("MATERIALIZED", dialect="postgresql")
+        wanted = or_(*(tasks.c.waiting_reason.startswith(prefix, autoescape=True) for prefix in prefixes))
+        heads = union_all(
+            *(
+                select(tasks.c.id)
+                .where(tasks.c.state == text("'queued'"), tasks.c.urgency == place)
+                .where(tasks.c.next_action_at > now, _free(now), wanted)
+                .order_by(tasks.c.created_at, tasks.c.id)
+                .limit(count)
+                for place, _ in enumerate(CLASSES)
+            )
         )
-        woken = update(tasks).where(tasks.c.id == waiting.c.id).values(next_action_at=now)
         async with self._database.unit() as tx:
+            ids = (await tx.execute(heads)).scalars().all()
+            if not ids:
+                return 0
+            still = (tasks.c.state == text("'queued'"), tasks.c.next_action_at > now, _free(now))
+            locked = (
+                select(tasks.c.id)
+                .where(_among(tasks.c.id, ids), *still)
+                .order_by(tasks.c.id)
+                .with_for_update(skip_locked=True)
+                .cte("locked")
+                .prefix_with("MATERIALIZED", dialect="postgresql")
+            )
+            woken = update(tasks).where(tasks.c.id == locked.c.id).values(next_action_at=now)
             return int((await tx.execute(woken)).rowcount)
 
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:

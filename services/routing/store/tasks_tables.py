@@ -58,7 +58,7 @@ tasks = Table(
     Index("tasks_of_tenant", "tenant", "created_at", "id"),
     Index("tasks_to_dispatch", "urgency", "next_action_at", "id", postgresql_where=text("state = 'queued'")),
     Index("tasks_to_follow", "next_action_at", "id", postgresql_where=text(FOLLOWED)),
-    Index("tasks_waiting", "created_at", "id", postgresql_where=text("state = 'queued'")),
+    Index("tasks_waiting", "urgency", "created_at", "id", postgresql_where=text("state = 'queued'")),
 )
 """Tasks, and the queue of those that have not ended."""
 

@@ -225,14 +225,15 @@ async def test_rounds_are_appended(store: Any):
 
 
 async def test_waiting_tasks_are_woken_oldest_first(store: Any):
-    """CAP-10: a release makes those due who waited longest, and only those who wait for it."""
-    for number, reason in enumerate(("capacity: a", "capacity: b", "health: c", "capacity: d")):
-        await store.add(queued(f"t{number}", created=number))
+    """CAP-10: a release makes those of each class due who waited longest, and only those who wait for it."""
+    reasons = ("capacity: a", "capacity: b", "health: c", "capacity: d", "capacity: e")
+    for number, reason in enumerate(reasons):
+        await store.add(queued(f"t{number}", created=number, priority="low" if number == 4 else "normal"))
         task = await store.claim_one(f"t{number}", "w1", at(5), UNTIL)
         await store.save(write(task, transitions.waiting(task, reason, at(100))))
-    assert await store.wake(["capacity"], 2, at(10)) == 2
+    assert await store.wake(["capacity"], 2, at(10)) == 3
     due = await store.claim(Lane.DISPATCH, "w1", 9, at(10), at(25))
-    assert {task.id for task in due} == {"t0", "t1"}
+    assert {task.id for task in due} == {"t0", "t1", "t4"}
     assert await store.wake(["health", "retry"], 9, at(10)) == 1
 
 

@@ -14,6 +14,7 @@ from services.routing.app.desk import Bell, Desk
 from services.routing.app.perform_step import perform_step
 from services.routing.app.submit_task import Submission, submit_task
 from services.routing.app.tell_outcomes import tell_outcomes
+from services.routing.app.waiting_room import WaitingRoom
 from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.catalog import (
     Catalog,
@@ -354,6 +355,7 @@ def stage(
         worker=worker,
         bell=Bell(),
         turn=asyncio.Lock(),
+        room=WaitingRoom(),
     )
     return replace(
         wiring,

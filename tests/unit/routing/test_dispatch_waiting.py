@@ -106,6 +106,26 @@ async def test_a_freed_slot_is_used_at_the_next_look_without_any_hint():
     assert (await play.task()).state is TaskState.RUNNING
 
 
+async def test_a_long_line_does_not_look_all_the_time():
+    """CAP-10, CAP-11: the front of a line looks several times a second, its back less often; all are served in time."""
+    play = stage(offers=catalog(supply("a/clip", 2)))
+    play.provider.polls = [Polled("running")] * 4
+    for number in range(100):
+        await play.submit(f"t{number:03}")
+    await play.work()
+    pauses = []
+    for number in (2, 17, 50, 99):
+        at = (await play.task(f"t{number:03}")).next_action_at
+        assert at is not None
+        pauses.append((at - play.clock.now()).total_seconds())
+    assert pauses[0] <= 0.4
+    assert pauses == sorted(pauses)
+    assert 2 < pauses[-1] < 4
+    await play.pass_time(160)
+    assert {(await play.task(f"t{number:03}")).state for number in range(100)} == {TaskState.SUCCEEDED}
+    assert play.capacity.highest == {"a/clip": 2}
+
+
 async def test_a_refused_reservation_is_a_round_of_its_own():
     """SEL-17: the refused round stays as it was, the next one is made from fresh snapshots."""
     play = stage()

@@ -53,7 +53,7 @@ def _tasks() -> None:
     op.create_index("tasks_of_tenant", "tasks", ["tenant", "created_at", "id"])
     op.create_index("tasks_to_dispatch", "tasks", ["urgency", "next_action_at", "id"], postgresql_where=QUEUED)
     op.create_index("tasks_to_follow", "tasks", ["next_action_at", "id"], postgresql_where=followed)
-    op.create_index("tasks_waiting", "tasks", ["created_at", "id"], postgresql_where=QUEUED)
+    op.create_index("tasks_waiting", "tasks", ["urgency", "created_at", "id"], postgresql_where=QUEUED)
 
 
 def _attempts() -> None:

@@ -1,0 +1,155 @@
+"""The doors to routing's peers: what is said over the wire, and what an answer that proves nothing becomes."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.rpc.channels import Channels
+from libs.rpc.loopback import LoopbackRegistry
+from libs.rpc.server import RpcServer
+from pointsman.capacity.v1 import capacity_pb2, capacity_service_pb2
+from pointsman.capacity.v1.capacity_service_pb2_grpc import (
+    CapacityServiceServicer,
+    add_CapacityServiceServicer_to_server,
+)
+from pointsman.common.v1 import subject_pb2
+from pointsman.provider_adapter.v1 import provider_pb2
+from pointsman.provider_adapter.v1 import provider_service_pb2 as provider
+from pointsman.provider_adapter.v1.provider_service_pb2_grpc import (
+    ProviderServiceServicer,
+    add_ProviderServiceServicer_to_server,
+)
+from services.routing.domain.decision import HealthView
+from services.routing.domain.task import Attempt, AttemptState
+from services.routing.peers.capacity import RemoteCapacity
+from services.routing.peers.provider import RemoteProvider
+from services.routing.ports import Refused
+from tests.contract.routing.tasks_stores import attempt, queued
+from tests.unit.routing.dispatch_offers import catalog, supply
+
+
+class Peer(ProviderServiceServicer, CapacityServiceServicer):
+    """Answers as told, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.answer: Any = None
+        self.asked: list[Any] = []
+
+    async def _answer(self, request: Any, context: Any) -> Any:
+        self.asked.append(request)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    Submit = Poll = Reconcile = Reserve = _answer
+
+
+@pytest.fixture
+async def peer() -> Peer:
+    """One for both services."""
+    return Peer()
+
+
+@pytest.fixture
+async def channels(peer: Peer) -> AsyncIterator[Channels]:
+    """Doors to it."""
+    registry = LoopbackRegistry()
+    server = RpcServer(registry=registry)
+    server.add(lambda target: add_ProviderServiceServicer_to_server(peer, target))
+    server.add(lambda target: add_CapacityServiceServicer_to_server(peer, target))
+    await server.start()
+    async with Channels(registry=registry, caller="routing") as opened:
+        yield opened
+    await server.close()
+
+
+CLIP = supply("a/clip")
+CHANNEL = catalog(CLIP).channels["a"]
+
+
+def sent() -> Attempt:
+    """An Attempt on its way."""
+    return attempt(queued("t1"), state=AttemptState.SUBMITTING)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ZeroDivisionError("a bug"),
+        Fault.of("deadline_exceeded", "late"),
+        Fault.of("peer_unavailable", "gone"),
+        Fault.of("cancelled", "stopping"),
+        Fault.of("submission_unknown", "reset"),
+    ],
+)
+async def test_what_proves_nothing_of_a_submission_is_unknown(peer: Peer, channels: Channels, answer: Any):
+    """ERR-1, ATT-6: a bug, a timeout, a lost peer or a stopped one may hide a job that was taken."""
+    peer.answer = answer
+    with pytest.raises(Fault) as caught:
+        await RemoteProvider(channels.to("provider_adapter"), 5, 5).submit(CHANNEL, CLIP, sent())
+    assert (caught.value.code, caught.value.category, caught.value.scope) == (
+        "submission_unknown",
+        "unknown",
+        "attempt",
+    )
+
+
+async def test_a_context_that_is_not_there_proves_nothing_either():
+    """ERR-1, ATT-6: an unreachable provider_adapter is told apart from a provider's refusal."""
+    async with Channels(registry=LoopbackRegistry(), caller="routing") as nobody:
+        with pytest.raises(Fault) as caught:
+            await RemoteProvider(nobody.to("provider_adapter"), 5, 5).submit(CHANNEL, CLIP, sent())
+    assert caught.value.code == "submission_unknown"
+
+
+@pytest.mark.parametrize(
+    "code", ["key_invalid", "content_rejected", "rate_limited", "source_not_configured", "overloaded"]
+)
+async def test_what_the_adapter_has_named_is_believed(peer: Peer, channels: Channels, code: str):
+    """ERR-2: a named verdict arrives with category, scope and Retry-After as it was raised."""
+    peer.answer = Fault.of(code, "said so", retry_after_ms=1500)
+    with pytest.raises(Fault) as caught:
+        await RemoteProvider(channels.to("provider_adapter"), 5, 5).submit(CHANNEL, CLIP, sent())
+    assert caught.value.replaced(metadata={}) == peer.answer
+
+
+async def test_a_job_is_sent_as_it_was_decided(peer: Peer, channels: Channels):
+    """TIER-5: the transformed input, the Attempt's token, the Channel's address and time limits; never a secret."""
+    peer.answer = provider.SubmitResponse(provider_task_id="job-1")
+    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5)
+    assert (await remote.submit(CHANNEL, CLIP, sent())).provider_task_id == "job-1"
+    asked = peer.asked[0]
+    assert dict(asked.job.input) == {"prompt": "a boat", "ratio": 1.5}
+    assert (asked.job.client_token, asked.job.upstream_model, asked.job.kind) == ("t1-a1", "clip-1", "video")
+    assert (asked.channel.secret_ref, asked.channel.timeouts.submit.seconds) == ("env:KEY", 30)
+
+
+async def test_states_of_a_later_release_are_asked_for_again(peer: Peer, channels: Channels):
+    """ERR-3: an unknown job state reads as running, an unknown verdict as unknown."""
+    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5)
+    peer.answer = provider.PollResponse(state=99)
+    assert (await remote.poll(CHANNEL, CLIP, sent())).state == "running"
+    peer.answer = provider.ReconcileResponse(verdict=99)
+    assert (await remote.reconcile(CHANNEL, CLIP, sent())).verdict == "unknown"
+    peer.answer = provider.PollResponse(state=provider_pb2.JOB_STATE_CANCELLED)
+    assert (await remote.poll(CHANNEL, CLIP, sent())).state == "cancelled"
+
+
+async def test_a_refusal_names_level_and_gate(peer: Peer, channels: Channels):
+    """CAP-1, CAP-4: and the views of health that the decision was made on travel with the question."""
+    refusal = capacity_pb2.Refusal(
+        subject=subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_SUPPLY, id="a/clip"),
+        gate=capacity_pb2.GATE_STALE_HEALTH,
+        limit=1,
+        used=0,
+    )
+    peer.answer = capacity_service_pb2.ReserveResponse(refusal=refusal)
+    health = HealthView("probing", epoch=4, revision=9, limit=1)
+    answer = await RemoteCapacity(channels.to("capacity"), 5, 60).reserve("l1", CLIP, HealthView(), health)
+    assert answer == Refused("supply a/clip", "stale_health", 1, 0)
+    asked = peer.asked[0]
+    assert (asked.holder, asked.ttl.seconds, asked.channel_id) == ("routing", 60, "a")
+    assert (asked.supply_health.epoch, asked.supply_health.revision, asked.supply_health.limit) == (4, 9, 1)
+    assert not asked.channel_health.HasField("limit")

@@ -1,0 +1,174 @@
+"""RoutingService as its callers see it: over the loopback channel, with fakes behind it."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from google.protobuf.struct_pb2 import Struct
+
+from libs.faults.fault import Fault
+from libs.rpc.channels import Channels
+from libs.rpc.faulting import faults_from_rpc
+from libs.rpc.loopback import LoopbackRegistry
+from libs.rpc.server import RpcServer
+from libs.rpc.values import time_to_proto
+from pointsman.routing.v1 import routing_service_pb2 as pb
+from pointsman.routing.v1 import task_pb2
+from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
+from services.routing.servicer.routing import RoutingServicer
+from tests.unit.routing.dispatch_fakes import Stage, stage
+
+CALL_S = 10.0
+
+
+class Door:
+    """A stub whose failures are Faults, and the stage behind it."""
+
+    def __init__(self, play: Stage, stub: Any) -> None:
+        self.play = play
+        self._stub = stub
+
+    async def call(self, method: str, request: Any) -> Any:
+        """One call."""
+        async with faults_from_rpc():
+            return await getattr(self._stub, method)(request, timeout=CALL_S)
+
+    async def submit(self, task_id: str = "t1", **changes: Any) -> task_pb2.Task:
+        """SubmitTask of model `clip`."""
+        given = Struct()
+        given.update({"prompt": "a boat", "duration_s": 5})
+        fields = {"request_id": task_id, "tenant": "t", "model": "clip", "input": given, **changes}
+        return (await self.call("SubmitTask", pb.SubmitTaskRequest(**fields))).task
+
+    async def refused(self, method: str, request: Any) -> Fault:
+        """The Fault of a call."""
+        with pytest.raises(Fault) as caught:
+            await self.call(method, request)
+        return caught.value
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    """The service over loopback."""
+    play = stage()
+    registry = LoopbackRegistry()
+    server = RpcServer(registry=registry)
+    server.add(lambda target: add_RoutingServiceServicer_to_server(RoutingServicer(play.desk), target))
+    await server.start()
+    async with Channels(registry=registry, caller="runs") as channels:
+        yield Door(play, RoutingServiceStub(channels.to("routing")))
+    await server.close()
+
+
+async def test_a_task_is_answered_as_it_was_handed_over(door: Door):
+    """SEL-2, ATT-9: input with whole numbers, options and records come back; a repeated submission is the same Task."""
+    deadline = time_to_proto(door.play.clock.now() + timedelta(hours=1))
+    options = task_pb2.TaskOptions(
+        degradation="strict", billing_mode="per_second", priority=task_pb2.PRIORITY_HIGH, deadline_time=deadline
+    )
+    task = await door.submit(options=options, run_id="r1", node_id="main")
+    assert (task.id, task.run_id, task.node_id, task.tenant, task.kind) == ("t1", "r1", "main", "t", "video")
+    assert task.state == task_pb2.TASK_STATE_QUEUED
+    assert task.waiting_reason
+    assert task.options == options
+    assert task.input["duration_s"] == 5
+    assert (await door.play.task()).request.input["duration_s"] == 5
+    assert (await door.submit(options=options)).create_time == task.create_time
+    assert task.cost.currency_code == "CNY"
+
+
+async def test_a_finished_task_carries_result_attempts_and_rounds(door: Door):
+    """SEL-16, SEL-24, COST-8: attempts with times and money, every Supply with its fate, limits, record, four steps."""
+    await door.submit()
+    await door.play.pass_time(4)
+    task = (await door.call("GetTask", pb.GetTaskRequest(task_id="t1", tenant="t"))).task
+    assert task.state == task_pb2.TASK_STATE_SUCCEEDED
+    assert task.result.artifacts[0].media_type == "video/mp4"
+    assert not task.result.HasField("degradation")
+    assert task.result.profile == "933"
+    attempt = task.attempts[0]
+    assert attempt.state == task_pb2.ATTEMPT_STATE_SUCCEEDED
+    assert attempt.submit_time.seconds <= attempt.accept_time.seconds <= attempt.finish_time.seconds
+    assert (attempt.quote.units, attempt.cost.units, task.cost.units) == (1, 1, 1)
+    assert not attempt.HasField("failure")
+    rounds = (await door.call("ListSelections", pb.ListSelectionsRequest(task_id="t1"))).selections
+    assert [(item.round, item.outcome, item.chosen_supply_id) for item in rounds] == [(1, "reserved", "a/clip")]
+    assert [(fate.supply_id, fate.fate, fate.rank) for fate in rounds[0].candidates] == [
+        ("a/clip", "chosen", 1),
+        ("b/clip", "ranked", 2),
+    ]
+    assert rounds[0].policy_id == "stable"
+    assert rounds[0].limits["absolute_cost_limit"] == "50.00"
+    assert '"inputs"' in rounds[0].record_json
+    explained = await door.call("ExplainTask", pb.ExplainTaskRequest(task_id="t1"))
+    assert list(explained.steps) == list(rounds[0].steps)
+    assert explained.story[0] == "The task was taken for model clip."
+
+
+async def test_checking_creates_nothing(door: Door):
+    """SEL-1, SEL-2: validate_only answers faults or nothing, and no Task."""
+    answer = await door.call(
+        "SubmitTask", pb.SubmitTaskRequest(request_id="t1", tenant="t", model="clip", input={"prompt": "p"},
+                                           validate_only=True)
+    )  # fmt: skip
+    assert not answer.HasField("task")
+    bad = pb.SubmitTaskRequest(request_id="t1", tenant="t", model="clip", input={"prompt": 7}, validate_only=True)
+    assert (await door.refused("SubmitTask", bad)).errors[0].pointer == "/input/prompt"
+    assert (await door.refused("GetTask", pb.GetTaskRequest(task_id="t1"))).code == "not_found"
+
+
+async def test_what_is_missing_is_named(door: Door):
+    """ERR-2: every required field at once; unknown states and tokens too."""
+    fault = await door.refused("SubmitTask", pb.SubmitTaskRequest())
+    assert [error.pointer for error in fault.errors] == ["/request_id", "/tenant", "/model"]
+    assert (await door.refused("ListTasks", pb.ListTasksRequest(states=[77]))).code == "validation_failed"
+    assert (await door.refused("ListTasks", pb.ListTasksRequest(page_token="?"))).code == "malformed_request"
+    assert (await door.refused("CancelTask", pb.CancelTaskRequest(task_id="x"))).code == "not_found"
+    foreign = pb.GetTaskRequest(task_id="x", tenant="other")
+    assert (await door.refused("GetTask", foreign)).code == "not_found"
+
+
+async def test_lists_are_filtered_and_paged(door: Door):
+    """ATT-6: states, tenants and uncertain Attempts; pages are complete."""
+    door.play.provider.answers["a/clip"] = [None]
+    for number in range(5):
+        await door.submit(f"t{number}", tenant="x" if number else "y")
+        door.play.clock.advance(0.1)
+    await door.play.work()
+    doubted = await door.call("ListTasks", pb.ListTasksRequest(with_uncertain_attempts=True))
+    assert len(doubted.tasks) == 1
+    assert doubted.tasks[0].attempts[0].HasField("uncertain_deadline_time")
+    running = pb.ListTasksRequest(states=[task_pb2.TASK_STATE_RUNNING], page_size=3)
+    first = await door.call("ListTasks", running)
+    running.page_token = first.next_page_token
+    second = await door.call("ListTasks", running)
+    assert len({task.id for task in (*first.tasks, *second.tasks)}) == 4
+    assert second.next_page_token == ""
+    assert [task.id for task in (await door.call("ListTasks", pb.ListTasksRequest(tenant="y"))).tasks] == ["t0"]
+    resolved = pb.ResolveAttemptRequest(attempt_id=doubted.tasks[0].attempts[0].id, resolution="not_accepted")
+    assert (await door.call("ResolveAttempt", resolved)).task.attempts[0].state == task_pb2.ATTEMPT_STATE_NOT_ACCEPTED
+
+
+async def test_a_cancel_is_told_at_once(door: Door):
+    """ATT-8: the flag is in the answer; the end follows."""
+    await door.submit()
+    task = (await door.call("CancelTask", pb.CancelTaskRequest(task_id="t1", reason="enough"))).task
+    assert task.cancel_requested
+    await door.play.work()
+    ended = (await door.call("GetTask", pb.GetTaskRequest(task_id="t1"))).task
+    assert ended.state == task_pb2.TASK_STATE_CANCELLED
+
+
+async def test_alerts_can_be_read(door: Door):
+    """TIER-7: with subject, cause and a link to where more is to be seen."""
+    door.play.provider.answers["a/clip"] = [None]
+    await door.submit()
+    door.play.provider.verdicts = []
+    await door.play.work()
+    door.play.clock.advance(1801)
+    door.play.provider.ledger.clear()
+    await door.play.work()
+    alerts = (await door.call("ListAlerts", pb.ListAlertsRequest(kind="submission_unresolved"))).alerts
+    assert [(alert.severity, alert.link, alert.count) for alert in alerts] == [("critical", "/v1/tasks/t1", 1)]
+    assert (await door.call("ListAlerts", pb.ListAlertsRequest(subject="nobody"))).alerts == []
