@@ -129,6 +129,16 @@ async def test_a_stale_base_is_refused(store: CatalogStore):
     assert await store.revision() == 2
 
 
+async def test_a_base_that_is_not_there_is_refused(store: CatalogStore):
+    """CAT-2: catalogue revisions rise by one, without gaps."""
+    plan = market(await store.holdings())
+    ahead = replace(plan.holdings, revision=5)
+    with pytest.raises(Fault) as refusal:
+        await store.commit(4, ahead, replace(plan.catalog, revision=5), plan.revisions)
+    assert refusal.value.code == "revision_conflict"
+    assert await store.revision() == 0
+
+
 async def test_objects_are_listed_in_order_and_by_pages(store: CatalogStore):
     """CAT-2: newest revisions by sort and id; retired ones on demand."""
     plan = await kept(store, market(await store.holdings()))

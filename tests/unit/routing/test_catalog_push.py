@@ -17,12 +17,13 @@ class Peers:
     def __init__(self) -> None:
         self.told: list[tuple[str, int]] = []
         self.away: set[str] = set()
+        self.behind = False
 
     def _hear(self, name: str, catalog: Catalog) -> int:
         if name in self.away:
             raise Fault.of("peer_unavailable", f"{name} cannot be reached")
         self.told.append((name, catalog.revision))
-        return catalog.revision
+        return catalog.revision - self.behind
 
     async def apply_targets(self, catalog: Catalog) -> int:
         """See `ports.Health`."""
@@ -53,6 +54,19 @@ async def test_peers_are_told_until_each_has_acknowledged():
     assert await push.tick()
     assert sorted(peers.told) == [("capacity", 1), ("cost_quote", 1), ("health", 1)]
     await clock.sleep(31)
+    assert await push.tick()
+    assert len(peers.told) == 6
+
+
+async def test_a_peer_that_acknowledges_less_is_told_again():
+    """CAT-2: only the newest revision counts as told."""
+    clock, peers = StillClock(), Peers()
+    desk = new_desk(clock)
+    push = CatalogPush(desk.view, peers, peers, peers, clock)
+    await apply_catalog(desk, MARKET, merge=False)
+    peers.behind = True
+    assert not await push.tick()
+    peers.behind = False
     assert await push.tick()
     assert len(peers.told) == 6
 
