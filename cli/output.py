@@ -16,8 +16,11 @@ WRONG_USE = 2
 NO_SERVER = 3
 NO_RESULT = 4
 
-console = Console()
-errors = Console(stderr=True)
+PIPED_WIDTH = 140
+"""Columns where nobody tells the width of the terminal: a file, a pipe, CI."""
+
+console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+errors = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 NEXT_STEPS: Mapping[str, str] = {
     "unauthenticated": "give a key with --key or POINTSMAN_KEY, or run where DATA/admin.key can be read (--data)",

@@ -1,6 +1,18 @@
 """Facts that the demonstration claims, each with what was seen. One false fact and the demonstration failed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+
+def words(seen: object) -> str:
+    """What was seen, for people: no brackets, no quotes, `none` for nothing."""
+    if isinstance(seen, Mapping):
+        return ", ".join(f"{name} {words(value)}" for name, value in seen.items()) or "none"
+    if isinstance(seen, (list, tuple, set)):
+        return ", ".join(words(item) for item in seen) or "none"
+    if isinstance(seen, bool):
+        return "yes" if seen else "no"
+    return str(seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +32,12 @@ class Facts:
 
     def check(self, claim: str, held: bool, seen: object = "") -> bool:
         """Note a fact; answers whether it held."""
-        self.facts.append(Fact(claim, bool(held), str(seen)))
+        self.facts.append(Fact(claim, bool(held), words(seen)))
         return bool(held)
 
     def equal(self, claim: str, found: object, expected: object) -> bool:
         """Note that two things are equal."""
-        seen = str(found) if found == expected else f"{found}, expected {expected}"
+        seen = words(found) if found == expected else f"{words(found)}, expected {words(expected)}"
         return self.check(claim, found == expected, seen)
 
     @property

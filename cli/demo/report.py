@@ -15,6 +15,7 @@ from cli.demo.accounts import Line, in_cny
 from cli.demo.acts import Story
 from cli.demo.facts import Facts
 from cli.demo.pictures import contact_sheet, frame_of
+from libs.kernel.money import Money
 
 Pair = tuple[dict[str, Any], dict[str, Any]]
 """A Run and its Task."""
@@ -67,9 +68,9 @@ def show_tasks(pairs: Sequence[Pair]) -> None:
     output.console.print(output.table("Tasks", columns, rows))
 
 
-def cost(run: dict[str, Any]) -> str:
-    """What the Run cost."""
-    return str(in_cny(run["usage"]["cost"]).normalize().quantize(Decimal("0.0001")).normalize())
+def amount(value: Decimal) -> str:
+    """At least two decimals, no trailing zeros beyond them."""
+    return Money("CNY", value).to_json()["amount"]
 
 
 def why(run: dict[str, Any], task: dict[str, Any]) -> str:
@@ -96,15 +97,15 @@ async def show_explanation(story: Story) -> None:
 
 def show_books(lines: Sequence[Line]) -> None:
     """Both books side by side."""
-    rows = [(i.account, i.ours, i.theirs, f"{i.our_cost:f}", f"{i.their_charge:f}") for i in lines]
+    rows = [(i.account, i.ours, i.theirs, amount(i.our_cost), amount(i.their_charge)) for i in lines]
     total = (
         "all",
         sum(i.ours for i in lines),
         sum(i.theirs for i in lines),
-        f"{sum((i.our_cost for i in lines), Decimal(0)):f}",
-        f"{sum((i.their_charge for i in lines), Decimal(0)):f}",
+        amount(sum((i.our_cost for i in lines), Decimal(0))),
+        amount(sum((i.their_charge for i in lines), Decimal(0))),
     )
-    columns = ("account", "our submissions", "their ledger", "our cost CNY", "their charge CNY")
+    columns = ("account", "our submissions", "their ledger", "our cost, CNY", "their charge, CNY")
     output.console.print(output.table("Books", columns, [*rows, total]))
 
 

@@ -1,4 +1,7 @@
-"""The stack that the demonstration plays on: a child process of its own, on free ports, with fresh data."""
+"""The stack that the demonstration plays on: a child process of its own, on free ports, with fresh data.
+
+It dies with the demonstration, also when that is killed, so that nothing is left and the next one starts anew.
+"""
 
 import asyncio
 import os
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.api import Api
+from libs.host.identity import direct
 
 START_S = 60.0
 STOP_S = 30.0
@@ -26,7 +30,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.data = folder / "stack"
+        self.data = folder / f"stack-{os.getpid()}"
         self.log = folder / "stack.log"
         self._ports = free_ports(3)
         self._process: asyncio.subprocess.Process | None = None
@@ -35,8 +39,9 @@ class Stage:
         self.lab = Api(f"http://127.0.0.1:{self._ports[2]}", "")
 
     async def __aenter__(self) -> "Stage":
-        shutil.rmtree(self.data, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
+        for earlier in self.folder.glob("stack-*"):
+            shutil.rmtree(earlier, ignore_errors=True)
         try:
             await self._start()
             key = (self.data / "admin.key").read_text(encoding="utf-8").strip()
@@ -57,10 +62,10 @@ class Stage:
         ready.unlink(missing_ok=True)
         http, grpc, studio = self._ports
         arguments = ("--http", f"127.0.0.1:{http}", "--grpc", f"127.0.0.1:{grpc}", "--studio-port", str(studio))
+        verb = ("up", "--data", str(self.data), *arguments, "--catalog", str(CATALOG), "--ready-file", str(ready))
         with self.log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "cli", "up", "--data", str(self.data), *arguments),
-                *("--catalog", str(CATALOG), "--ready-file", str(ready)),
+                *direct().command(Path(sys.executable), ["-m", "cli", *verb], signal.SIGKILL),
                 env=stage_environment(os.environ),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
