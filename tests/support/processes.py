@@ -64,8 +64,27 @@ def send(pids: set[int], number: signal.Signals) -> None:
 
 
 def resident_bytes(pids: set[int]) -> int:
-    """Memory that they hold together: shared pages are counted by their share (PSS) where the kernel tells."""
-    return sum(_memory(pid, "smaps_rollup", b"Pss:") or _memory(pid, "status", b"VmRSS:") for pid in pids)
+    """Resident memory, summed: pages that several share (a database's buffers) are counted for each."""
+    return sum(_memory(pid, "status", b"VmRSS:") for pid in pids)
+
+
+def own_bytes(pids: set[int]) -> int:
+    """Resident memory with each shared page counted once over all its holders (PSS)."""
+    return sum(_memory(pid, "smaps_rollup", b"Pss:") for pid in pids)
+
+
+def cpu_seconds(pids: set[int]) -> float:
+    """Processor time used so far, user and system."""
+    ticks = 0
+    for pid in pids:
+        words = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        ticks += int(words[11]) + int(words[12]) if len(words) > 12 else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def program(pid: int) -> str:
+    """The name of the program that a process runs."""
+    return _read(f"/proc/{pid}/comm").decode(errors="replace").strip()
 
 
 def _memory(pid: int, file: str, field: bytes) -> int:

@@ -71,8 +71,8 @@ class Stack:
 
     async def start(self) -> None:
         """Return when the product is ready with the catalogue in force. AssertionError with the log's end if not."""
-        await self._start_studio()
-        await self._start_product()
+        await self.start_providers()
+        await self.start_product()
 
     @asynccontextmanager
     async def visit(self) -> AsyncIterator["Stack"]:
@@ -112,6 +112,10 @@ class Stack:
         self._children.clear()
         await self._nothing_left(everything)
 
+    def product_pids(self) -> set[int]:
+        """Every process of the product, its database included."""
+        return self._everything() - processes.tree(self._children["studio"].pid)
+
     def _everything(self) -> set[int]:
         return set().union(*(processes.tree(child.pid) for child in self._children.values()))
 
@@ -136,7 +140,8 @@ class Stack:
         processes.send(orphans, signal.SIGKILL)
         assert not orphans, f"orphans were left: {orphans}"
 
-    async def _start_studio(self) -> None:
+    async def start_providers(self) -> None:
+        """Return when the local providers answer."""
         config = self.folder / "accounts.yaml"
         config.write_text(yaml.safe_dump(dict(self.setting.accounts)), encoding="utf-8")
         ready = self.folder / "studio.ready"
@@ -146,7 +151,8 @@ class Stack:
         self._spawn("studio", ["-m", "services.studio", *options, "--ready-file", str(ready)], {})
         await self._appears({"studio": ready})
 
-    async def _start_product(self) -> None:
+    async def start_product(self) -> None:
+        """Return when every context serves and the catalogue is in force."""
         raise LookupError("a layout starts the product")
 
     async def _stop_database(self) -> None:
@@ -185,7 +191,7 @@ class Stack:
 class AllInOne(Stack):
     """`pointsman up --no-providers`: every context in one process, the database embedded."""
 
-    async def _start_product(self) -> None:
+    async def start_product(self) -> None:
         catalog, ready = self.folder / "catalog.yaml", self.folder / "up.ready"
         catalog.write_text(self.setting.catalog(self.studio_url), encoding="utf-8")
         ready.unlink(missing_ok=True)
@@ -207,7 +213,7 @@ class SevenProcesses(Stack):
         self._postgres = EmbeddedPostgres(folder / "pg", settings=SETTINGS, durable=False)
         self._peers = {f"PEER_{name.upper()}": f"unix:{folder}/{name}.sock" for name in START_ORDER}
 
-    async def _start_product(self) -> None:
+    async def start_product(self) -> None:
         if not await self._postgres.ensure_running():
             await self._postgres.start()
         env = {
@@ -238,14 +244,18 @@ class SevenProcesses(Stack):
 
 
 @asynccontextmanager
-async def running(kind: type[Stack], setting: Setting) -> AsyncIterator[Stack]:
-    """A started stack in a folder of its own (short, and passable for a database that runs as another user)."""
+async def running(kind: type[Stack], setting: Setting, *, start: bool = True) -> AsyncIterator[Stack]:
+    """A stack, started unless the caller does that, and stopped at the end.
+
+    Its folder has a short path, for sockets, and can be passed by the other user that a database may run as.
+    """
     with tempfile.TemporaryDirectory(prefix="pm-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
         stack = kind(folder, setting)
         try:
-            await stack.start()
+            if start:
+                await stack.start()
             yield stack
         except BaseException:
             await stack.kill()
