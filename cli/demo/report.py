@@ -60,7 +60,7 @@ def show_tasks(pairs: Sequence[Pair]) -> None:
                 run["status"],
                 usage["supply"],
                 len(task["attempts"]),
-                cost(run),
+                amount(in_cny(usage["cost"])),
                 why(run, task),
             )
         )
