@@ -20,6 +20,7 @@ from libs.host.ticker import Ticker
 from libs.host.world import real_world
 from libs.kernel.world import World
 from libs.rpc.address import LOOPBACK, Address, Transport
+from libs.rpc.admission import KeyAdmission
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
@@ -85,6 +86,7 @@ class Host:
             admin=self.placement.admin,
             call_limit=CALL_LIMIT,
             assumed_deadline_s=STRANGERS_DEADLINE_S,
+            admit=self._admission(),
         )
         for context in self._contexts:
             for _, add_to_server in context.registrations:
@@ -117,6 +119,12 @@ class Host:
             await self._guarded("stopping the database's watch", self._watch.stop())
         if self._postgres is not None:
             await self._guarded("stopping the database", self._postgres.stop())
+
+    def _admission(self) -> KeyAdmission | None:
+        """What asks the callers of a public port for a key; the edge knows the keys, so without it nobody is asked."""
+        if self.placement.public and "edge" in self.placement.contexts:
+            return KeyAdmission(self.channels.for_caller("host").to("edge"))
+        return None
 
     async def _open_database(self) -> None:
         """Start the embedded database if no other is named, and tell the contexts its address."""

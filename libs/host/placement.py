@@ -50,6 +50,8 @@ class Placement:
     ready_file: Path | None = None
     drain_s: float = 10.0
     drain_lag_s: float = 0.0
+    public: bool = False
+    """Strangers come in by TCP and show a key; the addresses of a process that was given names are for contexts."""
 
 
 def placement(
@@ -82,6 +84,7 @@ def placement(
         ready_file=Path(env["POINTSMAN_READY_FILE"]) if env.get("POINTSMAN_READY_FILE") else None,
         drain_s=_seconds(env, "POINTSMAN_DRAIN_S", 10.0),
         drain_lag_s=_seconds(env, "POINTSMAN_DRAIN_LAG_S", 0.0),
+        public=not named,
     )
 
 

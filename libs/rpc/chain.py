@@ -17,13 +17,15 @@ from libs.rpc.loopback_context import LoopbackContext
 from libs.rpc.registrar import Handler
 from libs.rpc.running import RunningCalls
 
-Admit = Callable[[IncomingCall], Awaitable[None]]
+Check = Callable[[Any], None]
+Admit = Callable[[IncomingCall], Awaitable[Check | None]]
 
 
 class HandlerChain:
     """The interceptors of one server.
 
-    `admit` may wait and raise a Fault (a key's check); it runs after the interceptors have opened.
+    `admit` may wait and raise a Fault (a key's check); it runs after the interceptors have opened. It may answer a
+    check of the request message (whose it is), which may raise a Fault too; a stream of requests is not checked.
     """
 
     def __init__(
@@ -75,9 +77,11 @@ class HandlerChain:
                 for interceptor in interceptors:
                     interceptor.opened(call)
                     opened += 1
-                if admit is not None:
-                    await admit(call)
-                response: bytes = encoder(await behaviour(decode(decoder, request), context))
+                check = await admit(call) if admit is not None else None
+                message = decode(decoder, request)
+                if check is not None and not method.request_streaming:
+                    check(message)
+                response: bytes = encoder(await behaviour(message, context))
                 call.outcome = "ok"
                 return response
             except BaseException as error:
@@ -104,9 +108,11 @@ class HandlerChain:
                 for interceptor in interceptors:
                     interceptor.opened(call)
                     opened += 1
-                if admit is not None:
-                    await admit(call)
-                responses = behaviour(decode(decoder, request), context)
+                check = await admit(call) if admit is not None else None
+                message = decode(decoder, request)
+                if check is not None and not method.request_streaming:
+                    check(message)
+                responses = behaviour(message, context)
                 try:
                     async for response in responses:
                         yield encoder(response)

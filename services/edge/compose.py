@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ SERVICE = "pointsman.edge.v1.KeyService"
 
 @dataclass(frozen=True, slots=True)
 class AdminKey:
-    """The key of the operator. `fresh`: it was made at this start, and whoever hosts us tells it once."""
+    """The key of the operator. `fresh`: it was made at this start."""
 
     text: str
     fresh: bool
@@ -89,12 +90,18 @@ class EdgeContext:
             await migrate(self._settings.database_url, schema=SCHEMA, versions=VERSIONS)
 
     async def start(self) -> None:
-        """Settle the admin key, then open the port."""
-        self.admit_admin()
+        """Settle the admin key, then open the port. A key made now is shown once, on stdout: never in a log."""
+        admin = self.admit_admin()
+        if admin.fresh:
+            sys.stdout.write(f"admin key, shown this once and kept in {self._settings.data_directory}/admin.key:\n")
+            sys.stdout.write(f"{admin.text}\n")
+            sys.stdout.flush()
         await self.listener.start()
 
     def admit_admin(self) -> AdminKey:
-        """Take the admin key of the settings, or of the data directory, made if it is missing."""
+        """Take the admin key of the settings, or of the data directory, made if it is missing; once."""
+        if self.admin_key is not None:
+            return self.admin_key
         text, fresh = self._settings.admin_key, False
         if not text:
             text, fresh = read_or_make(

@@ -1,6 +1,6 @@
 """Every answer that is no success: RFC 9457, `application/problem+json` (EDG-1..3).
 
-`type` is a path of this server, /errors/<code>, where the page of that code is read; clients branch on `code`.
+`type` is a URN of the code; the `Link` header leads to the page of that code on this server. Clients branch on `code`.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from libs.faults.fault import Fault
-from libs.faults.registry import CODES, Category
+from libs.faults.registry import CODES, Category, type_uri
 from libs.telemetry.redaction import redact
 
 MEDIA_TYPE = "application/problem+json"
@@ -38,7 +38,7 @@ def problem(fault: Fault, request_id: str) -> dict[str, Any]:
     """The body as a JSON object."""
     entry = CODES.get(fault.code)
     body: dict[str, Any] = {
-        "type": f"/errors/{fault.code}",
+        "type": type_uri(fault.code),
         "title": entry.title if entry else fault.code.replace("_", " "),
         "status": status_of(fault),
         "detail": redact(fault.message)[:LONGEST_DETAIL],
@@ -57,6 +57,8 @@ def problem(fault: Fault, request_id: str) -> dict[str, Any]:
 def headers_of(fault: Fault) -> dict[str, str]:
     """Headers that go with it: Retry-After in whole seconds (rounded up), the challenge, the methods, the size."""
     headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store"}
+    if fault.code in CODES:
+        headers["link"] = f'</errors/{fault.code}>; rel="help"'
     if fault.retryable and fault.retry_after_ms is not None:
         headers["retry-after"] = str(max(1, math.ceil(fault.retry_after_ms / 1000)))
     if fault.code == "unauthenticated":

@@ -14,7 +14,7 @@ from services.edge.routes.operations import JSON, Asked, Operation
 VERSION = "1.0.0"
 PROBLEM: dict[str, Any] = {
     "type": "object",
-    "description": "RFC 9457. Branch on `code`; the page at `type` says what to do.",
+    "description": "RFC 9457. Branch on `code`; /errors/{code} says what to do.",
     "required": ["type", "title", "status", "detail", "code", "request_id", "retryable", "category", "scope"],
     "properties": {
         "type": {"type": "string"},

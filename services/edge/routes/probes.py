@@ -42,7 +42,7 @@ class ProbeRoutes:
         return Response(index(), 200, {"content-type": MARKDOWN})
 
     async def code(self, asked: Asked) -> Response:
-        """The page of one error code, in Markdown: where `type` of a problem leads."""
+        """The page of one error code, in Markdown: where the `Link` of a problem leads."""
         entry = CODES.get(asked.path("code").removesuffix(".md"))
         if entry is None:
             raise Fault.of("not_found", "there is no such code; the codes that there are are listed at /errors")

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from libs.faults.fault import Fault
-from libs.faults.registry import CODES
+from libs.faults.registry import CODES, Category, type_uri
 from tests.contract.edge.house import EdgeHouse
 from tests.contract.edge.test_runs import ORDER
 
@@ -22,7 +22,7 @@ def check(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
     assert answer.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = answer.json()
     assert body.keys() >= MEMBERS
-    assert (body["status"], body["code"], body["type"]) == (status, code, f"/errors/{code}")
+    assert (body["status"], body["code"], body["type"]) == (status, code, type_uri(code))
     assert body["request_id"] == answer.headers["x-request-id"]
     assert body["title"] == CODES[code].title
     return body
@@ -187,7 +187,7 @@ async def test_retry_after_is_told(edge: EdgeHouse) -> None:
 async def test_codes_of_a_later_release_survive(edge: EdgeHouse) -> None:
     """ERR-3: a code that this release does not know passes with the status of its category."""
     async with await edge.user() as client:
-        edge.runs.refusal = Fault("weather_too_bad", "rain", category="supply", retryable=True)  # type: ignore[arg-type]
+        edge.runs.refusal = Fault("weather_too_bad", "rain", category=Category.SUPPLY, retryable=True)
         answer = await client.post("/v1/runs", json=ORDER)
     assert (answer.status_code, answer.json()["code"]) == (503, "weather_too_bad")
 
@@ -225,11 +225,13 @@ async def test_secrets_stay_out_of_problems(edge: EdgeHouse) -> None:
 
 
 async def test_every_code_has_a_page(edge: EdgeHouse) -> None:
-    """ERR-3: the type of a problem leads to the page of its code."""
+    """ERR-3: the Link of a problem leads to the page of its code, and every code has one."""
     async with edge.client() as client:
         for code in CODES:
             page = await client.get(f"/errors/{code}")
             assert page.status_code == 200
             assert page.text.startswith(f"# {code}\n")
-        check(await client.get("/errors/none"), 404, "not_found")
+        missing = await client.get("/errors/none")
+        check(missing, 404, "not_found")
+        assert missing.headers["link"] == '</errors/not_found>; rel="help"'
         assert "validation_failed" in (await client.get("/errors")).text

@@ -3,6 +3,8 @@
 import stat
 from pathlib import Path
 
+import pytest
+
 from libs.blobs.local import LocalBlobs
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
@@ -11,6 +13,17 @@ from services.edge.settings import Settings
 from services.edge.store.admin_key import read_or_make
 from tests.contract.edge.house import edge_house
 from tests.support.worlds import steered_world
+
+
+async def test_the_admin_key_is_shown_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """AUTH-1: the start that makes the key shows it; later starts do not, and no log line holds it."""
+    for shown in (True, False):
+        async with edge_house(tmp_path, admin_key="") as house:
+            await house.context.start()
+            assert house.context.admin_key is not None
+        told = capsys.readouterr()
+        assert (house.context.admin_key.text in told.out) == shown
+        assert house.context.admin_key.text not in told.err
 
 
 async def test_the_admin_key_is_made_once(tmp_path: Path) -> None:

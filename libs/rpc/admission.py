@@ -1,0 +1,86 @@
+"""Who may come in by the public gRPC port: callers with an API key, as over HTTP (AUTH-1).
+
+    RpcServer(..., admit=KeyAdmission(channels.to("edge")))
+
+Laws of this file:
+- calls of this process and over Unix sockets are our own and need no key; a key is asked for on TCP alone;
+- a user's key reaches only what has a tenant in its request, and only its own; everything else is for operators;
+- a method that is not in the table is for operators, so a new one is closed until somebody decides otherwise.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from libs.faults.fault import Fault
+from libs.rpc.chain import Check
+from libs.rpc.faulting import faults_from_rpc
+from libs.rpc.identity import Identity, carry_identity, current_identity
+from libs.rpc.interceptors.incoming import IncomingCall
+from pointsman.edge.v1 import key_service_pb2
+from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
+
+TIMEOUT_S = 5.0
+OWN_PEERS = ("loopback:", "unix:")
+OPERATORS = frozenset({"operate", "admin"})
+_USERS = frozenset({"runs"}) | OPERATORS
+_ADMINS = frozenset({"admin"})
+
+SCOPES: Mapping[str, frozenset[str]] = {
+    "/pointsman.runs.v1.RunsService/CreateRun": _USERS,
+    "/pointsman.runs.v1.RunsService/FindRunByKey": _USERS,
+    "/pointsman.runs.v1.RunsService/GetRun": _USERS,
+    "/pointsman.runs.v1.RunsService/ListRuns": _USERS,
+    "/pointsman.runs.v1.RunsService/JoinRun": _USERS,
+    "/pointsman.runs.v1.RunsService/CancelRun": _USERS,
+    "/pointsman.runs.v1.RunsService/StreamRunEvents": _USERS,
+    "/pointsman.routing.v1.RoutingService/GetTask": _USERS,
+    "/pointsman.routing.v1.RoutingService/ListTasks": _USERS,
+    "/pointsman.routing.v1.RoutingService/ListSelections": _USERS,
+    "/pointsman.routing.v1.CatalogService/ListModels": _USERS | {"invoke"},
+    "/pointsman.edge.v1.KeyService/CreateKey": _ADMINS,
+    "/pointsman.edge.v1.KeyService/ListKeys": _ADMINS,
+    "/pointsman.edge.v1.KeyService/RevokeKey": _ADMINS,
+    "/pointsman.edge.v1.KeyService/Authenticate": _ADMINS,
+}
+"""Path of a method -> the scopes of which one suffices; what is not here takes `operate` or `admin`."""
+
+
+class KeyAdmission:
+    """The `admit` of a server whose TCP port is public. `channel` leads to the edge, which knows the keys."""
+
+    def __init__(self, channel: Any) -> None:
+        self._stub: Any = KeyServiceStub(channel)
+
+    async def __call__(self, call: IncomingCall) -> Check | None:
+        """Let the call in, or raise Fault unauthenticated or forbidden; answers the check of its request."""
+        if call.context.peer().startswith(OWN_PEERS):
+            return None
+        identity = current_identity()
+        key = await self._recognise(identity)
+        sufficient = SCOPES.get(call.method.path, OPERATORS)
+        if not sufficient.intersection(key.scopes):
+            named = " or ".join(f"'{scope}'" for scope in sorted(sufficient))
+            raise Fault.of("forbidden", f"the key lacks the scope {named}")
+        carry_identity(Identity("", identity.request_id, key.tenant))
+        if OPERATORS.intersection(key.scopes):
+            return None
+        if call.method.request_streaming:
+            raise Fault.of("forbidden", "streams of requests are for operators")
+        return _only(key.tenant)
+
+    async def _recognise(self, identity: Identity) -> Any:
+        header = identity.authorization.reveal() if identity.authorization is not None else ""
+        scheme, _, secret = header.partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise Fault.of("unauthenticated", "send the metadata `authorization: Bearer KEY`")
+        async with faults_from_rpc():
+            request = key_service_pb2.AuthenticateRequest(secret=secret.strip())
+            return (await self._stub.Authenticate(request, timeout=TIMEOUT_S)).key
+
+
+def _only(tenant: str) -> Check:
+    def check(request: Any) -> None:
+        if request.tenant != tenant:
+            raise Fault.of("forbidden", f"the key belongs to tenant {tenant!r}; the request must name it as its tenant")
+
+    return check
