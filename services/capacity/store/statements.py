@@ -7,9 +7,11 @@ Laws of this file:
 - the statement that counts runs after the levels are locked, so that it sees what earlier reservations committed.
 """
 
+# The level of a whole kind is left out where it has no gate, so that Channels do not wait for each other at its row.
 LOCK_LEVELS = """
 SELECT * FROM level
 WHERE (kind, id) IN ((1, :kind), (2, :channel_id), (3, :supply_id)) AND NOT retired
+  AND (kind > 1 OR concurrency > 0 OR requests_per_minute > 0 OR tokens_per_minute > 0)
 ORDER BY kind, id FOR UPDATE
 """
 

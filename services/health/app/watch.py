@@ -19,14 +19,19 @@ class WatchSnapshot:
 
     async def __call__(self) -> AsyncGenerator[Snapshot, None]:
         """Everything first, then only changed subjects. Changes between two looks are told as one."""
-        seen: dict[Subject, View] = {}
+        seen: dict[Subject, object] = {}
         first = True
         with self._changes.listener() as heard:
             while True:
                 now = await self._snapshot()
-                changed = tuple(view for view in now.views if seen.get(view.subject) != view)
+                changed = tuple(view for view in now.views if seen.get(view.subject) != _visible(view))
                 if changed or first:
                     yield Snapshot(changed, now.taken_at)
-                seen = {view.subject: view for view in now.views}
+                seen = {view.subject: _visible(view) for view in now.views}
                 first = False
                 await heard_within(heard, self._poll_s, self._clock)
+
+
+def _visible(view: View) -> object:
+    """What a watcher can see of a view; counts below it may change in silence."""
+    return view.breaker.health, view.breaker.configured, view.rates

@@ -235,6 +235,17 @@ async def test_old_work_does_not_block_the_probe(ground: Bench) -> None:
     assert refusal == Refusal(SUPPLY, Gate.CONCURRENCY, 4, 4)
 
 
+async def test_a_dead_prober_gives_the_probe_back(ground: Bench) -> None:
+    """HLT-7: the probe slot is a lease; whoever dies with it gives it back within its time to live."""
+    await ground.store.apply_levels(1, levels(supply={"concurrency": 4}))
+    probing = HealthLimit(2, 2, 1)
+    await admitted(ground, "dies", supply_health=probing)
+    await ground.advance(29.999999)
+    await refused(ground, "next", supply_health=probing)
+    await ground.advance(0.000001)
+    await admitted(ground, "next", supply_health=probing)
+
+
 async def test_an_old_view_of_health_is_refused(ground: Bench) -> None:
     """CAP-4, HLT-6: the newest revision heard wins however it arrives; an older view is `stale_health`."""
     await ground.store.apply_levels(1, levels())

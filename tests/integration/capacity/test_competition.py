@@ -124,7 +124,7 @@ async def test_one_slot_has_one_winner(pg_url: str) -> None:
 
 
 async def test_a_store_that_is_away_admits_nobody() -> None:
-    """CAP-1: a backend that does not answer is a fault, never an admission."""
+    """CAP-12: a backend that does not answer is a fault with the time of a retry, never an admission."""
     store = PostgresCapacityStore(Database("postgresql://nobody@/none?host=/nowhere", schema="capacity"))
     request = Request("1", "h", "video", "a", "a/x", VIEW, VIEW, 0, LONG)
     with pytest.raises(Fault) as raised:
