@@ -67,11 +67,11 @@ async def perform(programme: Programme, story: Story) -> None:
 
 async def finale(story: Story, results: Path) -> None:
     """Files, tables, books."""
-    pairs = await report.every_run(story.api)
-    await report.save_results(story, pairs, results)
-    report.show_tasks(pairs)
+    told = await report.every_run(story.api)
+    await report.save_results(story, told, results)
+    report.show_tasks(told)
     await report.show_explanation(story)
-    lines = compare([task for _, task in pairs], await story.ledger(), story.facts)
+    lines = compare([task for _, task, _ in told], await story.ledger(), story.facts)
     report.show_books(lines)
     report.show_facts(story.facts)
-    report.write_report(story.facts, pairs, results)
+    report.write_report(story.facts, told, results)

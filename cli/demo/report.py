@@ -17,22 +17,26 @@ from cli.demo.facts import Facts
 from cli.demo.pictures import contact_sheet, frame_of
 from libs.kernel.money import Money
 
-Pair = tuple[dict[str, Any], dict[str, Any]]
-"""A Run and its Task."""
+Told = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+"""A Run, its Task, and the Task's last selection."""
 
 
-async def every_run(api: Any) -> list[Pair]:
-    """All Runs of the story with their Tasks, oldest first."""
+async def every_run(api: Any) -> list[Told]:
+    """All Runs of the story, oldest first."""
     page = await api.get("/v1/runs", page_size=200)
-    runs = list(reversed(page["runs"]))
-    tasks = await asyncio.gather(*(api.get(f"/v1/tasks/{run['nodes'][0]['task_id']}") for run in runs))
-    return list(zip(runs, tasks, strict=True))
+    return list(await asyncio.gather(*(_told(api, run) for run in reversed(page["runs"]))))
 
 
-async def save_results(story: Story, pairs: Sequence[Pair], folder: Path) -> list[tuple[Path, str]]:
+async def _told(api: Any, run: dict[str, Any]) -> Told:
+    path = f"/v1/tasks/{run['nodes'][0]['task_id']}"
+    selections = (await api.get(f"{path}/selections"))["selections"]
+    return run, await api.get(path), selections[-1]
+
+
+async def save_results(story: Story, told: Sequence[Told], folder: Path) -> list[tuple[Path, str]]:
     """Every file of every Run in `folder`, and the contact sheet of the clips; (path, who made it) of each clip."""
     clips = []
-    for number, (run, _) in enumerate(pairs, start=1):
+    for number, (run, _, _) in enumerate(told, start=1):
         if run["status"] != "succeeded":
             continue
         supply = run["usage"]["supply"]
@@ -48,10 +52,10 @@ async def save_results(story: Story, pairs: Sequence[Pair], folder: Path) -> lis
     return clips
 
 
-def show_tasks(pairs: Sequence[Pair]) -> None:
+def show_tasks(told: Sequence[Told]) -> None:
     """One line for each Run: where it went, how often, for how much, and why."""
     rows = []
-    for run, task in pairs:
+    for run, task, selection in told:
         usage = run["usage"]
         rows.append(
             (
@@ -61,7 +65,7 @@ def show_tasks(pairs: Sequence[Pair]) -> None:
                 usage["supply"],
                 len(task["attempts"]),
                 amount(in_cny(usage["cost"])),
-                why(run, task),
+                why(run, task, selection),
             )
         )
     columns = ("act", "model", "status", "supply", "attempts", "cost CNY", "why")
@@ -73,15 +77,17 @@ def amount(value: Decimal) -> str:
     return Money("CNY", value).to_json()["amount"]
 
 
-def why(run: dict[str, Any], task: dict[str, Any]) -> str:
-    """The reason in a few words."""
+def why(run: dict[str, Any], task: dict[str, Any], selection: dict[str, Any]) -> str:
+    """The reason of the last choice in a few words."""
     result = run["result"] or {}
     errors = [attempt["error"]["code"] for attempt in task["attempts"] if attempt["error"]]
     if run["error"]:
         return str(run["error"]["code"])
-    if result.get("degraded"):
-        return f"degraded to {result['actual_profile']}: full supplies were out"
-    return f"after {', '.join(errors)}" if errors else "first choice of the policy"
+    dropped = [f"{item['supply']} {item['reason']}" for item in selection["candidates"] if item["fate"] == "dropped"]
+    lost = f"degraded to {result['actual_profile']}: " if result.get("degraded") else ""
+    first = sum(item["fate"] in {"chosen", "ranked"} for item in selection["candidates"])
+    rank = f"first of {first}" if first > 1 else "the only one left" if dropped else "the only one"
+    return lost + "; ".join([*(["after " + ", ".join(errors)] if errors else []), rank, *dropped])
 
 
 async def show_explanation(story: Story) -> None:
@@ -115,8 +121,8 @@ def show_facts(facts: Facts) -> None:
     output.console.print(output.table("Checked", ("", "fact", "seen"), rows))
 
 
-def write_report(facts: Facts, pairs: Sequence[Pair], folder: Path) -> None:
+def write_report(facts: Facts, told: Sequence[Told], folder: Path) -> None:
     """The same as JSON beside the files."""
     claimed = [{"claim": fact.claim, "held": fact.held, "seen": fact.seen} for fact in facts.facts]
-    document = {"facts": claimed, "runs": [run for run, _ in pairs], "tasks": [task for _, task in pairs]}
+    document = {"facts": claimed, "runs": [run for run, _, _ in told], "tasks": [task for _, task, _ in told]}
     (folder / "report.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
