@@ -12,7 +12,7 @@ from typing import Any
 
 def plain(value: Any) -> Any:
     """Reduce `value` to JSON types: dataclasses to objects, decimals to plain strings, times to RFC 3339 in UTC."""
-    if value is None or isinstance(value, (bool, int, str)) and not isinstance(value, Enum):
+    if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
         return value.value
