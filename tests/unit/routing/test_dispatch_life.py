@@ -178,7 +178,7 @@ async def test_the_release_survives_a_capacity_that_is_away():
 
 
 async def test_an_outcome_is_told_until_health_has_it():
-    """HLT-11: the debt survives a health that is away, and is told once it is back."""
+    """HLT-13: the debt survives a health that is away, and is told once it is back."""
     play = stage()
     play.provider.answers["a/clip"] = [Submitted("", play.provider.delivered())]
     await play.submit()

@@ -168,7 +168,7 @@ async def test_without_an_answer_of_governance_nobody_is_admitted():
 
 
 async def test_a_failed_poll_changes_nothing_but_the_next_poll():
-    """HLT-10, ATT-10: the Attempt stays as it is, the pause grows, nothing is told to health."""
+    """HLT-10, HLT-13: the Attempt stays as it is, the pause grows, nothing is told to health."""
     play = stage()
     away = Fault.of("connect_failed", "the provider cannot be reached")
     play.provider.polls = [away, away, away]
