@@ -12,7 +12,11 @@ from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
-from tests.support.stack import Stack
+from pointsman.health.v1 import health_service_pb2
+from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
+from pointsman.runs.v1 import runs_service_pb2
+from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
+from tests.support.stack import AllInOne, Stack
 
 BUF = Path(__file__).resolve().parents[2] / ".venv/bin/buf"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
@@ -106,3 +110,30 @@ async def test_buf_curl_without_any_schema(stack: Stack) -> None:
             assert ids == {item["id"] for item in view[sort]}
     (chosen,) = (item["chosenSupplyId"] for item in rounds["selections"])
     assert chosen == run["usage"]["supply"]
+
+
+@pytest.mark.parametrize("started", [AllInOne], ids=["all-in-one"], indirect=True)
+async def test_the_public_port_asks_for_a_key(stack: Stack) -> None:
+    """AUTH-1: over TCP a key is asked for as over HTTP; none, a wrong one, too small a scope, a foreign tenant fail."""
+    body = {"tenant": "caller", "scopes": ["runs"]}
+    key = (await stack.api.call("POST", "/v1/operator/keys", body=body))["key"]
+    run_id = await stack.api.post_run("steady", "not yours")
+    await stack.api.finished(run_id)
+    async with aio.insecure_channel(stack.grpc) as channel:
+        health, runs = HealthServiceStub(channel), RunsServiceStub(channel)
+        snapshot, foreign = health_service_pb2.GetSnapshotRequest(), runs_service_pb2.GetRunRequest(run_id=run_id)
+        refusals = (
+            (health.GetSnapshot, snapshot, "", grpc.StatusCode.UNAUTHENTICATED),
+            (health.GetSnapshot, snapshot, "pm_wrong", grpc.StatusCode.UNAUTHENTICATED),
+            (health.GetSnapshot, snapshot, key, grpc.StatusCode.PERMISSION_DENIED),
+            (runs.GetRun, foreign, key, grpc.StatusCode.PERMISSION_DENIED),
+        )
+        for method, request, secret, code in refusals:
+            with pytest.raises(aio.AioRpcError) as refused:
+                await method(request, timeout=LIMIT_S, metadata=[("authorization", f"Bearer {secret}")])
+            assert refused.value.code() is code, method
+        foreign.tenant = "caller"
+        with pytest.raises(aio.AioRpcError) as missing:
+            await runs.GetRun(foreign, timeout=LIMIT_S, metadata=[("authorization", f"Bearer {key}")])
+        assert missing.value.code() is grpc.StatusCode.NOT_FOUND
+        assert (await health.GetSnapshot(snapshot, timeout=LIMIT_S, metadata=bearer(stack))).subjects
