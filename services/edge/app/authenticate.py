@@ -50,7 +50,9 @@ class Authenticator:
         """The caller behind an Authorization header. Fault unauthenticated."""
         scheme, _, text = (header or "").partition(" ")
         if scheme.lower() != BEARER or not text.strip():
-            raise Fault.of("unauthenticated", "send `Authorization: Bearer KEY`")
+            raise Fault.of(
+                "unauthenticated", "no key was given; send it in the Authorization header, as a Bearer token"
+            )
         key, digest = await self.key(text.strip())
         return Caller(key.tenant, key.scopes, key.id, digest)
 

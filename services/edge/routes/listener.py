@@ -17,6 +17,7 @@ START_S = 10.0
 POLL_S = 0.005
 KEEP_ALIVE_S = 30
 BACKLOG = 2048
+HEAD_LIMIT_BYTES = 64 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +31,33 @@ class _Server(uvicorn.Server):
 
 
 def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol, but bytes that are no HTTP get a problem too (EDG-3)."""
+    """uvicorn's protocol, but bytes that are no HTTP get a problem too (EDG-3), and so does a head without end."""
 
     class Protocol(HttpToolsProtocol):
+        _in_head = False
+        _head_bytes = 0
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self._in_head:
+                self._head_bytes += len(data)
+                if self._head_bytes > HEAD_LIMIT_BYTES and not self.transport.is_closing():
+                    self.send_400_response("")
+
+        def on_message_begin(self) -> None:
+            self._in_head, self._head_bytes = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._in_head = False
+            super().on_headers_complete()
+
         def send_400_response(self, msg: str) -> None:
             request_id = new_id()
-            fault = Fault.of("malformed_request", "these bytes are no HTTP request")
+            reason = "these bytes are no HTTP request"
+            if self._head_bytes > HEAD_LIMIT_BYTES:
+                reason = f"the head of the request has more than {HEAD_LIMIT_BYTES} bytes"
+            fault = Fault.of("malformed_request", reason)
             status, headers, body = problems.answer(fault, request_id)
             told = {**headers, "x-request-id": request_id, "content-length": str(len(body)), "connection": "close"}
             head = "".join(f"{name}: {value}\r\n" for name, value in told.items())
@@ -59,6 +81,7 @@ class Listener:
                 lifespan="off",
                 access_log=False,
                 log_config=None,
+                log_level="warning",
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=max(1, round(drain_s)),

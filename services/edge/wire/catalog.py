@@ -7,7 +7,6 @@ from services.edge.domain import shapes
 from services.edge.wire.values import moment, word
 
 OWNER = "pointsman"
-KINDS = ("channel", "supply", "price", "policy", "degradation_rule", "model", "tenant")
 
 
 def kind_number(kind: str) -> catalog_pb2.CatalogKind.ValueType:

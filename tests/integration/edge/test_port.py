@@ -66,6 +66,16 @@ async def test_bytes_that_are_no_http(edge: EdgeHouse, sent: bytes) -> None:
     assert problem["request_id"].encode() in head
 
 
+async def test_a_head_without_end(edge: EdgeHouse) -> None:
+    """EDG-3: headers are bounded; a large body right behind its head is none of them."""
+    answer = await raw(edge, b"GET /healthz HTTP/1.1\r\nx: " + b"a" * 65_600)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"the head of the request" in answer
+    head = b"POST /v1/artifacts HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode()
+    head += b"\r\nconnection: close\r\ncontent-length: 200000\r\n\r\n"
+    assert (await raw(edge, head + b"a" * 200_000)).startswith(b"HTTP/1.1 201 ")
+
+
 async def test_a_body_that_is_announced_too_large(edge: EdgeHouse) -> None:
     """EDG-3: 413 comes before the body is sent, also to a client that waits to be told to go on."""
     head = b"POST /v1/runs HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode()
