@@ -216,6 +216,21 @@ class SevenProcesses(Stack):
     async def start_product(self) -> None:
         if not await self._postgres.ensure_running():
             await self._postgres.start()
+        await self._appears({name: self._start_context(name) for name in START_ORDER})
+        async with self.visit():
+            await self.api.call("POST", "/v1/operator/catalog:apply", text=self.setting.catalog(self.studio_url))
+
+    async def restart_context(self, name: str) -> None:
+        """kill -9 of one context's process, and a new one in its place; returns when that is ready."""
+        gone = self._children.pop(name)
+        gone.kill()
+        gone.wait()
+        await self._appears({name: self._start_context(name)})
+
+    def _start_context(self, name: str) -> Path:
+        """Start it; the file that appears when it is ready."""
+        ready = self.folder / f"{name}.ready"
+        ready.unlink(missing_ok=True)
         env = {
             **self._peers,
             "POINTSMAN_DATABASE_URL": self._postgres.url,
@@ -223,13 +238,8 @@ class SevenProcesses(Stack):
             "POINTSMAN_HTTP": self.url.removeprefix("http://"),
             "POINTSMAN_ADMIN_KEY": self.key,
         }
-        ready = {name: self.folder / f"{name}.ready" for name in START_ORDER}
-        for name, path in ready.items():
-            path.unlink(missing_ok=True)
-            self._spawn(name, ["-m", "services", name, "--ready-file", str(path)], env)
-        await self._appears(ready)
-        async with self.visit():
-            await self.api.call("POST", "/v1/operator/catalog:apply", text=self.setting.catalog(self.studio_url))
+        self._spawn(name, ["-m", "services", name, "--ready-file", str(ready)], env)
+        return ready
 
     async def _stop_database(self) -> None:
         await self._postgres.stop()
