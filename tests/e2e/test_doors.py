@@ -1,12 +1,13 @@
 """The doors, in both layouts: problems, streams, documents, and what keeps tenants apart."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.support import books
 from tests.support.stack import Stack
-from tests.support.visitor import FIXED, Answer, Visitor, gap_free, until
+from tests.support.visitor import FIXED, Answer, gap_free, until
 
 RUN = {"model": "steady", "input": {"prompt": "a lake", **FIXED}}
 MEMBERS = {"type", "title", "status", "detail", "code", "request_id", "retryable", "category", "scope"}
@@ -171,16 +172,25 @@ async def test_one_key_of_idempotency_for_each_tenant(stack: Stack) -> None:
 
 async def test_a_revoked_key_is_dead_within_seconds(stack: Stack) -> None:
     """AUTH-1: revoked means refused everywhere within 5 s, an open stream included."""
+    await stack.lab.account("lossy", running=0)
+    run_id = await stack.api.post_run("lossy", "held while a key dies")
     body = {"tenant": "default", "scopes": ["runs"]}
     made = await stack.api.call("POST", "/v1/operator/keys", body=body)
     async with stack.as_holder(made["key"]) as holder:
+        watching = asyncio.create_task(holder.frames(f"/v1/runs/{run_id}/stream"))
+        await until(stack.lab.submissions, lambda jobs: any(job["account"] == "lossy" for job in jobs))
         assert (await holder.ask("GET", "/v1/runs")).status == 200
         assert (await stack.api.ask("DELETE", f"/v1/operator/keys/{made['id']}")).status == 204
 
-        async def status(who: Visitor = holder) -> int:
-            return (await who.ask("GET", "/v1/runs")).status
+        async def status() -> int:
+            return (await holder.ask("GET", "/v1/runs")).status
 
         await until(status, lambda seen: seen == 401, within_s=REVOKED_WITHIN_S)
+        async with asyncio.timeout(REVOKED_WITHIN_S):
+            frames = await watching
+    assert frames[0]["event"] == "run_created"
+    await stack.lab.account("lossy", running=60)
+    assert (await stack.api.finished(run_id))["status"] == "succeeded"
 
 
 async def test_the_books_agree(stack: Stack) -> None:

@@ -1,4 +1,4 @@
-"""The gRPC contract from outside, in both layouts: reflection, health, and calls by a client that has no stubs."""
+"""What operators see and say, in both layouts: gRPC by reflection alone, admin states, the catalogue, a lost answer."""
 
 import asyncio
 import json
@@ -16,7 +16,10 @@ from pointsman.health.v1 import health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
 from pointsman.runs.v1 import runs_service_pb2
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
+from tests.e2e.scenery import MODELS
+from tests.support import books
 from tests.support.stack import AllInOne, Stack
+from tests.support.visitor import FIXED, until
 
 BUF = Path(__file__).resolve().parents[2] / ".venv/bin/buf"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
@@ -137,3 +140,73 @@ async def test_the_public_port_asks_for_a_key(stack: Stack) -> None:
             await runs.GetRun(foreign, timeout=LIMIT_S, metadata=[("authorization", f"Bearer {key}")])
         assert missing.value.code() is grpc.StatusCode.NOT_FOUND
         assert (await health.GetSnapshot(snapshot, timeout=LIMIT_S, metadata=bearer(stack))).subjects
+
+
+async def test_an_operator_takes_a_supply_out_of_use(stack: Stack) -> None:
+    """CAT-5, SEL-4: a disabled Supply takes no new work and the record says why; enabled again it serves."""
+    supply = "/v1/operator/supplies/prim%2Fclip"
+    assert (await stack.api.ask("POST", f"{supply}:disable")).status == 200
+    run = await stack.api.finished(await stack.api.post_run("proper", "while the first one is out"))
+    assert (run["status"], run["usage"]["supply"], run["usage"]["attempts"]) == ("succeeded", "prim-spare/clip", 1)
+    fates = {item["supply"]: item for item in (await stack.api.selections_of(run["id"]))[-1]["candidates"]}
+    assert (fates["prim/clip"]["step"], fates["prim/clip"]["reason"]) == ("SEL-4", "disabled")
+    assert fates["prim/clip"]["figures"]
+    assert (await stack.api.ask("POST", f"{supply}:enable")).status == 200
+    again = await stack.api.finished(await stack.api.post_run("proper", "now it is back"))
+    assert again["usage"]["supply"] == "prim/clip"
+
+
+async def test_a_bad_catalogue_changes_nothing(stack: Stack) -> None:
+    """CAT-1: every fault is named by its path, and nothing changes."""
+    before = await stack.api.get("/v1/operator/catalog")
+    text = stack.setting.catalog(stack.studio_url).replace("supply: lossy/clip", "supply: nobody/clip")
+    yaml = {"content-type": "application/yaml"}
+    refused = await stack.api.ask("POST", "/v1/operator/catalog:apply", data=text.encode(), headers=yaml)
+    assert (refused.status, refused.json["code"]) == (422, "catalog_invalid")
+    place = f"models[{list(MODELS).index('lossy')}].bindings[0].supply"
+    assert [error["pointer"] for error in refused.json["errors"]] == [place]
+    assert await stack.api.get("/v1/operator/catalog") == before
+
+
+async def test_the_publish_gate(stack: Stack) -> None:
+    """CAT-3: a model that lacks a price stays unpublished, cannot be used and says why; the whole file opens it."""
+    whole = stack.setting.catalog(stack.studio_url)
+    unpriced = whole.replace("prices:\n  - three\n", "prices: []\n")
+    assert unpriced != whole
+    applied = await stack.api.call("POST", "/v1/operator/catalog:apply", text=unpriced)
+    (standing,) = (item for item in applied["publications"] if item["model"] == "burst")
+    assert (standing["published"], bool(standing["reasons"])) == (False, True)
+    closed = await stack.api.ask("POST", "/v1/operator/models/burst:publish")
+    assert (closed.status, closed.json["code"]) == (422, "catalog_not_publishable")
+    assert "burst" not in [item["id"] for item in (await stack.api.get("/v1/models"))["data"]]
+    body = {"model": "burst", "input": {"prompt": "too early", **FIXED}}
+    assert (await stack.api.ask("POST", "/v1/runs", json=body)).json["code"] == "model_not_published"
+    await stack.api.call("POST", "/v1/operator/catalog:apply", text=whole)
+    run = await stack.api.finished(await stack.api.post_run("burst", "open again"))
+    assert run["status"] == "succeeded"
+
+
+async def test_an_operator_settles_an_uncertain_submission(stack: Stack) -> None:
+    """ATT-6: while the provider's records cannot be read nothing is sent again; an operator's word settles it."""
+    await stack.lab.script("lossy", {"drop_after_body": True})
+    await stack.lab.script("lossy", {"status": 500}, repeat="forever", method="GET", path="/contents/generations/tasks")
+    run_id = await stack.api.post_run("lossy", "only a person knows")
+
+    async def uncertain() -> list[dict[str, Any]]:
+        found = (await stack.api.get("/v1/operator/uncertain"))["attempts"]
+        return [item for item in found if item["run_id"] == run_id]
+
+    (attempt,) = await until(uncertain, lambda found: found and found[0]["reconcile_count"] > 0)
+    assert attempt["state"] == "submission_uncertain"
+    (job,) = await stack.lab.submissions("lossy")
+    await stack.lab.call("DELETE", "/lab/script")
+    word = {"resolution": "accepted", "provider_task_id": job["provider_task_id"]}
+    await stack.api.call("POST", f"/v1/operator/attempts/{attempt['id']}/resolve", body=word)
+    run = await stack.api.finished(run_id)
+    assert (run["status"], run["usage"]["attempts"]) == ("succeeded", 1)
+    assert await uncertain() == []
+
+
+async def test_the_books_agree(stack: Stack) -> None:
+    """VER-7: whatever operators did, every accepted job is one Attempt of ours and nothing was sent twice."""
+    await books.agree(stack)
