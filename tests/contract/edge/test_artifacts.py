@@ -134,7 +134,7 @@ async def test_operators_read_every_artifact(edge: EdgeHouse) -> None:
 @pytest.mark.parametrize(
     "kind, data",
     [
-        ("run_created", {"labels": {"sha256": SHA256}, "artifacts": [SHA256]}),
+        ("run_created", {"labels": {"sha256": SHA256}, "sha256": SHA256, "artifacts": [SHA256]}),
         ("artifact_written", {"sha256": [SHA256]}),
         ("node_completed", {"artifacts": [{"sha256": SHA256}]}),
     ],
