@@ -15,7 +15,7 @@ Laws:
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,16 +35,22 @@ class Database:
         """`url` is any PostgreSQL address, `schema` the context's own. ValueError if the address is malformed."""
         self.url = url
         self.schema = schema
-        self._engine = make_engine(url, schema=schema, bounds=bounds or Bounds())
+        bounds = bounds or Bounds()
+        self._engine = make_engine(url, schema=schema, bounds=bounds)
+        self._quiet_s = bounds.quiet_s
+        self._peak = 0
+        self._look_at = 0.0
 
     @asynccontextmanager
     async def unit(self) -> AsyncIterator[AsyncConnection]:
         """One transaction. Raises the Faults of `errors`; deadlocks are not retried here, see `run`."""
         try:
             async with self._engine.begin() as connection:
+                self._note()
                 yield connection
         except DRIVER_ERRORS as error:
             raise translate(error) from error
+        await self._trim()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -53,9 +59,11 @@ class Database:
             async with self._engine.connect() as connection:
                 await connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
                 async with connection.begin():
+                    self._note()
                     yield connection
         except DRIVER_ERRORS as error:
             raise translate(error) from error
+        await self._trim()
 
     async def run(self, work: Callable[[AsyncConnection], Awaitable[Result]], *, attempts: int = ATTEMPTS) -> Result:
         """Run `work` in a unit; after a deadlock or serialization failure run it again, `attempts` times in all.
@@ -78,6 +86,29 @@ class Database:
         """Return if the database answers; raises Fault governance_backend_down if not."""
         async with self.read() as connection:
             await connection.execute(text("SELECT 1"))
+
+    @property
+    def connections(self) -> int:
+        """Connections that are open now, in use or not."""
+        pool: Any = self._engine.pool
+        return int(pool.checkedin() + pool.checkedout())
+
+    def _note(self) -> None:
+        """Remember how many connections were needed at once."""
+        pool: Any = self._engine.pool
+        self._peak = max(self._peak, pool.checkedout())
+
+    async def _trim(self) -> None:
+        """After a burst the pool would keep its connections for ever; each is a process of the database.
+
+        Now and then, if more are open than were needed lately, the idle ones are closed. The next use opens its own.
+        """
+        now = asyncio.get_running_loop().time()
+        if now < self._look_at:
+            return
+        peak, self._peak, self._look_at = self._peak, 0, now + self._quiet_s
+        if self.connections > peak:
+            await self._engine.dispose()
 
     async def close(self) -> None:
         """Close every connection. The database may be used again; it opens new ones."""

@@ -22,7 +22,7 @@ DIALECTS = frozenset({"postgres", "postgresql", DRIVER})
 class Bounds:
     """Limits of one context's connections. Times in seconds; connections: `pool_size` kept, `max_overflow` at a peak.
 
-    `statement_timeout_s` 0 means no limit (migrations).
+    `statement_timeout_s` 0 means no limit (migrations). Connections that nobody needed for `quiet_s` are closed.
     """
 
     pool_size: int = 4
@@ -32,6 +32,7 @@ class Bounds:
     statement_timeout_s: float = 10.0
     lock_timeout_s: float = 5.0
     idle_in_transaction_timeout_s: float = 30.0
+    quiet_s: float = 30.0
 
 
 def driver_url(url: str) -> URL:

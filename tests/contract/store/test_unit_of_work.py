@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.faults.fault import Fault
 from libs.store.database import Database
+from libs.store.engine import Bounds
 from tests.contract.store.toy.tables import notes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -234,3 +235,20 @@ async def test_json_takes_exact_amounts_and_times(database: Database) -> None:
     async with database.read() as tx:
         body = (await tx.execute(select(notes.c.body))).scalar_one()
     assert body == {"amount": "1.10", "at": "2026-01-01T00:00:00Z"}
+
+
+async def test_a_quiet_context_gives_connections_back(pg_url: str) -> None:
+    """OPS-2: connections of a burst are closed once one at a time is enough again; those in use are left alone."""
+    database = Database(pg_url, schema="public", bounds=Bounds(pool_size=4, quiet_s=0.0))
+    try:
+        async with database.unit(), database.unit(), database.unit():
+            assert database.connections == 3
+        await database.ping()  # the last quiet time saw three at once
+        async with database.unit() as held:
+            await database.ping()
+            await held.execute(text("SELECT 1"))
+        await database.ping()
+        await database.ping()
+        assert database.connections <= 1
+    finally:
+        await database.close()
