@@ -8,6 +8,7 @@ from services.routing.app import settle
 from services.routing.app.desk import Desk
 from services.routing.app.reconcile_uncertain import take_up
 from services.routing.domain.task import Attempt, AttemptState, Task
+from services.routing.ports import Write
 
 ACCEPTED, NOT_ACCEPTED = "accepted", "not_accepted"
 TRIES = 20
@@ -41,10 +42,13 @@ async def resolve_attempt(desk: Desk, resolution: Resolution) -> Task:
         if attempt.state is not AttemptState.SUBMISSION_UNCERTAIN:
             raise Fault.of("conflict", f"attempt {attempt.id} is {attempt.state}, there is nothing to resolve")
         claimed = await desk.store.claim_one(task.id, desk.worker, desk.now(), desk.in_s(desk.settings.worker_lease_s))
-        if claimed is not None and claimed.live is not None:
+        if claimed is None:
+            await desk.world.clock.sleep(PAUSE_S)
+        elif claimed.live is not None and claimed.live == attempt:
             await _resolve(desk, claimed, claimed.live, resolution)
             return (await _find(desk, resolution.attempt_id))[0]
-        await desk.world.clock.sleep(PAUSE_S)
+        else:  # a worker was faster: what the word was about is no more, and is looked at anew
+            await desk.store.save(Write(claimed, claimed, desk.now()))
     raise Fault.of("revision_conflict", f"a worker holds the task of attempt {resolution.attempt_id}; try again")
 
 

@@ -137,6 +137,39 @@ async def test_an_operators_word_after_the_end_corrects_the_cost_alone():
     assert refused.value.code == "conflict"
 
 
+class Overtaken(MemoryTasks):
+    """A store in which a worker acts between an operator's look at a Task and the claim of it."""
+
+    meanwhile: Any = None
+
+    async def claim_one(self, task_id: str, *claim: Any) -> Task | None:
+        if self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            await act()
+        return await super().claim_one(task_id, *claim)
+
+
+async def test_a_word_does_not_reach_another_attempt_than_the_one_it_names():
+    """ATT-6, SEL-25: the worker clears the Attempt up and begins the next one while the operator's word is under way:
+    the word is refused, the running Attempt keeps its job, and the Task is in nobody's hands."""
+    store = Overtaken()
+    play = await uncertain(store=store)
+    named = (await play.task()).attempts[0]
+
+    async def switch() -> None:
+        play.provider.verdicts = [Reconciled("not_accepted", "", "its list")]
+        play.provider.polls = [Polled("running")] * 9
+        await play.pass_time(3)
+
+    store.meanwhile = switch
+    with pytest.raises(Fault) as refused:
+        await resolve_attempt(play.desk, Resolution(named.id, "accepted", "job-of-the-first"))
+    assert refused.value.code == "conflict"
+    running = (await play.task()).attempts[1]
+    assert running.provider_task_id == f"job-{running.client_token}"
+    assert await play.desk.store.claim_one("t1", "next", play.clock.now(), play.clock.now()) is not None
+
+
 @pytest.mark.parametrize(
     "word, code",
     [
