@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.util import greenlet_spawn
 
 from libs.store.engine import Bounds, make_engine
 from libs.store.errors import DRIVER_ERRORS, is_retryable, translate
@@ -101,14 +102,18 @@ class Database:
     async def _trim(self) -> None:
         """After a burst the pool would keep its connections for ever; each is a process of the database.
 
-        Now and then, if more are open than were needed lately, the idle ones are closed. The next use opens its own.
+        Now and then, if more are open than were needed lately, they are closed. The next use opens its own. Only while
+        none is in use, and the pool is changed before anything is awaited: a connection that came back to a pool that
+        is gone would never be closed.
         """
         now = asyncio.get_running_loop().time()
-        if now < self._look_at:
+        pool: Any = self._engine.pool
+        if now < self._look_at or pool.checkedout():
             return
         peak, self._peak, self._look_at = self._peak, 0, now + self._quiet_s
-        if self.connections > peak:
-            await self._engine.dispose()
+        if pool.checkedin() > peak:
+            self._engine.sync_engine.dispose(close=False)
+            await greenlet_spawn(pool.dispose)
 
     async def close(self) -> None:
         """Close every connection. The database may be used again; it opens new ones."""
