@@ -267,8 +267,9 @@ class Alert:
 class Write:
     """One write of a claimed Task: all of it or nothing.
 
-    `after` replaces `before`; Attempts that differ are written, never removed. `rounds` are appended. With `release`
-    the claim ends; without, it goes on. With `unless_cancelled` the write is refused once a cancel was asked for.
+    `after` replaces `before`; Attempts that differ are written, never removed. `rounds` are appended. The claim goes on
+    to `until`, counted from the write and not from when it was taken; without `until` it ends. With `unless_cancelled`
+    the write is refused once a cancel was asked for.
     """
 
     before: Task
@@ -276,7 +277,7 @@ class Write:
     now: datetime
     rounds: tuple[SelectionRound, ...] = ()
     alerts: tuple[Alert, ...] = ()
-    release: bool = True
+    until: datetime | None = None
     unless_cancelled: bool = False
 
 

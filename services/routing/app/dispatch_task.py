@@ -89,10 +89,11 @@ async def _begin(desk: Desk, task: Task, placed: _Placed, lease: Reserved) -> No
     deadline = now + timedelta(seconds=inputs.policy.uncertain_deadline_s)
     after = _with_round(transitions.submitting(task, attempt, now, deadline), decision)
     saved_round = make_round(task.id, after.rounds, inputs, decision, RoundOutcome.RESERVED)
-    began = desk.world.clock.monotonic()
+    began, until = desk.world.clock.monotonic(), desk.in_s(desk.settings.worker_lease_s)
+    alerts = _alerts(desk, task, decision)
     try:
         saved = await desk.store.save(
-            Write(task, after, now, (saved_round,), _alerts(desk, task, decision), release=False, unless_cancelled=True)
+            Write(task, after, now, (saved_round,), alerts, until=until, unless_cancelled=True)
         )
     except (Fault, asyncio.CancelledError) as error:
         await release(desk, lease.lease_id)
@@ -142,7 +143,8 @@ async def _record_refusal(desk: Desk, task: Task, placed: _Placed, refused: Refu
     note = f"{refused.level} {refused.gate} {refused.used} of {refused.limit}"
     after = transitions.waiting(_with_round(task, placed.decision), f"capacity: {note}", desk.now())
     kept = make_round(task.id, after.rounds, inputs, placed.decision, RoundOutcome.REFUSED, note)
-    return await desk.store.save(Write(task, after, desk.now(), (kept,), release=False))
+    until = desk.in_s(desk.settings.worker_lease_s)
+    return await desk.store.save(Write(task, after, desk.now(), (kept,), until=until))
 
 
 async def _rest(desk: Desk, task: Task, placed: _Placed) -> None:

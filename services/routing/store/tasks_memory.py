@@ -111,8 +111,7 @@ class MemoryTasks:
             cancel_reason=row.task.cancel_reason,
             next_action_at=write.now if surprised and not ended else write.after.next_action_at,
         )
-        if write.release:
-            row.claimed_until = None
+        row.claimed_until = write.until
         self._rounds[write.after.id].extend(write.rounds)
         self._raise(write.alerts)
         return row.task

@@ -300,8 +300,9 @@ def _save_statement(write: Write) -> Any:
         changes["next_action_at"] = case(
             (tasks.c.cancel_requested, literal(write.now, tasks.c.next_action_at.type)), else_=due
         )
-    if write.release:
-        changes |= {"worker": "", "claimed_until": None}
+    changes["claimed_until"] = write.until
+    if write.until is None:
+        changes["worker"] = ""
     guard = [tasks.c.id == write.before.id, tasks.c.epoch == write.before.epoch, tasks.c.state.not_in(ENDED)]
     if write.unless_cancelled:
         guard.append(tasks.c.cancel_requested == false())

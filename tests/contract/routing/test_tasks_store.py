@@ -138,11 +138,19 @@ async def test_only_what_is_due_is_claimed_and_a_dead_claim_lapses(store: Any):
     assert await store.claim(Lane.FOLLOW, "w1", 5, at(6), at(21)) == ()
     taken = (await store.claim(Lane.DISPATCH, "w1", 5, at(6), at(21)))[0]
     assert await store.claim(Lane.DISPATCH, "w2", 5, at(20), at(35)) == ()
-    sending = await store.save(write(taken, to_submitting(taken), now=7, release=False))
+    sending = await store.save(write(taken, to_submitting(taken), now=7, until=at(21)))
     assert await store.claim(Lane.FOLLOW, "w2", 5, at(20), at(35)) == ()
     over = (await store.claim(Lane.FOLLOW, "w2", 5, at(22), at(37)))[0]
     assert over.epoch == sending.epoch + 1
     assert over.attempts[0].state is AttemptState.SUBMITTING
+
+
+async def test_a_claim_that_a_write_keeps_is_counted_from_the_write(store: Any):
+    """ATT-5, ATT-7: whoever writes the intent late, yet before anybody took over, holds the Task while it submits."""
+    task = await claimed(store)
+    await store.save(write(task, to_submitting(task), now=20, until=at(35)))
+    assert await store.claim(Lane.FOLLOW, "w2", 5, at(34), at(49)) == ()
+    assert (await store.claim(Lane.FOLLOW, "w2", 5, at(36), at(51)))[0].id == "t1"
 
 
 async def test_claims_are_prolonged_by_their_epoch(store: Any):
@@ -183,7 +191,7 @@ async def test_the_intent_is_refused_once_a_cancel_was_asked_for(store: Any):
     task = await claimed(store)
     await store.ask_cancel("t1", "changed my mind", at(1))
     with pytest.raises(Fault) as refused:
-        await store.save(write(task, to_submitting(task), release=False, unless_cancelled=True))
+        await store.save(write(task, to_submitting(task), until=UNTIL, unless_cancelled=True))
     assert refused.value.code == "cancelled"
     kept = await store.get("t1")
     assert (kept.cancel_requested, kept.cancel_reason, kept.attempts) == (True, "changed my mind", ())
@@ -201,7 +209,7 @@ async def test_a_cancel_in_between_makes_the_task_due_at_once(store: Any):
 async def test_a_task_never_has_two_live_attempts(store: Any):
     """SEL-25: neither the value nor, in PostgreSQL, the index admits a second one."""
     task = await claimed(store)
-    saved = await store.save(write(task, to_submitting(task), release=False))
+    saved = await store.save(write(task, to_submitting(task), until=UNTIL))
     with pytest.raises(transitions.IllegalMove):
         transitions.with_attempt(saved, attempt(saved, 2))
     if not hasattr(store, "_database"):
@@ -217,7 +225,7 @@ async def test_rounds_are_appended(store: Any):
     task = await claimed(store)
     first = SelectionRound("t1", 1, at(1), RoundOutcome.REFUSED, '{"b":1,"a":"\\u00e9 2.50"}', "supply a full")
     second = SelectionRound("t1", 2, at(2), RoundOutcome.WAITING, "{}")
-    saved = await store.save(write(task, replace(task, rounds=1), rounds=(first,), release=False))
+    saved = await store.save(write(task, replace(task, rounds=1), rounds=(first,), until=UNTIL))
     await store.save(write(saved, replace(saved, rounds=2), rounds=(second,)))
     assert await store.rounds("t1") == (first, second)
     assert (await store.get("t1")).rounds == 2
@@ -240,7 +248,7 @@ async def test_waiting_tasks_are_woken_oldest_first(store: Any):
 async def test_leases_of_live_attempts_are_known_to_every_process(store: Any):
     """CAP-2: whoever renews finds the leases of all Attempts that have not ended, and no others."""
     task = await claimed(store)
-    saved = await store.save(write(task, to_submitting(task), release=False))
+    saved = await store.save(write(task, to_submitting(task), until=UNTIL))
     assert await store.live_leases() == ("t1-a1",)
     ended = transitions.attempt_ended(saved, saved.attempts[0], AttemptState.FAILED, at(3), cost=Money.zero("CNY"))
     await store.save(write(saved, transitions.requeued(ended, "retry", at(3))))
@@ -251,7 +259,7 @@ async def test_outcomes_are_owed_until_they_are_acknowledged(store: Any):
     """HLT-13: the debt is durable, oldest end first, and a repeated acknowledgement is harmless."""
     for task_id, end in (("t1", 9), ("t2", 5)):
         task = await claimed(store, task_id)
-        saved = await store.save(write(task, to_submitting(task), release=False))
+        saved = await store.save(write(task, to_submitting(task), until=UNTIL))
         ended = transitions.attempt_ended(
             saved, saved.attempts[0], AttemptState.FAILED, at(end), cost=Money.zero("CNY"), report=True
         )
@@ -273,10 +281,10 @@ async def test_tasks_are_found_by_id_state_tenant_and_doubt(store: Any):
     assert [task.id for task in (await store.find(TaskQuery(tenant="x")))[0]] == ["t1", "t3"]
     assert [task.id for task in (await store.find(TaskQuery(task_ids=("t3", "t0", "no"))))[0]] == ["t0", "t3"]
     task = await store.claim_one("t4", "w1", at(9), UNTIL)
-    saved = await store.save(write(task, to_submitting(task), release=False))
+    saved = await store.save(write(task, to_submitting(task), until=UNTIL))
     unknown = fault("submission_unknown", "lost", "unknown", "attempt")
     lost = transitions.uncertain(saved, saved.attempts[0], unknown, "uncertain: lost", at(20))
-    saved = await store.save(write(saved, lost, release=False))
+    saved = await store.save(write(saved, lost, until=UNTIL))
     assert [task.id for task in (await store.find(TaskQuery(uncertain=True)))[0]] == ["t4"]
     over = transitions.attempt_ended(saved, saved.attempts[0], AttemptState.UNRESOLVED, at(30), cost=None)
     saved = await store.save(write(saved, transitions.failed(over, unknown, at(30))))

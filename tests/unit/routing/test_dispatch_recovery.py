@@ -238,6 +238,27 @@ async def test_a_worker_that_was_taken_over_drops_its_work():
     assert len(slow.provider.ledger) == 1
 
 
+async def test_a_process_that_stood_still_before_its_intent_holds_the_task_while_it_submits():
+    """ATT-5, SEL-25: the claim lapsed unnoticed while it decided; nobody doubts what it is about to send."""
+    slow = stage()
+    quick = stage(like=slow, worker="worker-2")
+
+    async def stand_still(effect: str) -> None:
+        if effect == "capacity.reserve":
+            slow.clock.advance(16)
+
+    async def look(effect: str) -> None:
+        if effect == "provider.submit":
+            await quick.follow.scan()
+            await quick.follow.settled()
+
+    slow.capacity.effect, slow.provider.effect = stand_still, look
+    await slow.submit()
+    await slow.dispatch.scan()
+    await slow.dispatch.settled()
+    assert (await slow.task()).attempts[0].state is AttemptState.ACCEPTED
+
+
 async def test_a_process_that_stood_still_sends_nothing():
     """ATT-5: if much time went by while the intent was written, the claim may be another's: no byte leaves."""
     world, clock = steered_world()
