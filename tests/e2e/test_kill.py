@@ -14,7 +14,13 @@ from tests.support import books
 from tests.support.stack import AllInOne, Stack, running
 from tests.support.visitor import RESTING, gap_free, until
 
-QUICK = {"ROUTING_WORKER_LEASE_S": "4.5", "ROUTING_HEARTBEAT_S": "1.5", "POINTSMAN_RECONCILE_SETTLE_S": "2"}
+QUICK = {
+    "ROUTING_WORKER_LEASE_S": "4.5",
+    "ROUTING_HEARTBEAT_S": "1.5",
+    "ROUTING_CAPACITY_TTL_S": "6",
+    "ROUTING_RENEW_INTERVAL_S": "2",
+    "POINTSMAN_RECONCILE_SETTLE_S": "2",
+}
 BURST = 24
 SLOTS = 16
 KNOWN, UNHEARD = 5, 3

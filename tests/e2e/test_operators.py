@@ -152,6 +152,7 @@ async def test_an_operator_takes_a_supply_out_of_use(stack: Stack) -> None:
     assert (fates["prim/clip"]["step"], fates["prim/clip"]["reason"]) == ("SEL-4", "disabled")
     assert fates["prim/clip"]["figures"]
     assert (await stack.api.ask("POST", f"{supply}:enable")).status == 200
+    await until(lambda: stack.api.health_of("supplies", "prim/clip"), lambda line: line["state"] == "healthy")
     again = await stack.api.finished(await stack.api.post_run("proper", "now it is back"))
     assert again["usage"]["supply"] == "prim/clip"
 
