@@ -24,23 +24,23 @@ async def release(desk: Desk, lease_id: str) -> None:
     await asyncio.shield(asyncio.ensure_future(_release(desk, lease_id)))
 
 
-async def tell_health(desk: Desk, attempt: Attempt) -> bool:
-    """Tell one outcome; whether health has acknowledged it."""
+async def tell_health(desk: Desk, attempt: Attempt) -> Fault | None:
+    """Tell one outcome; None once health has acknowledged it, else why it did not."""
     dispatched, observed = attempt.submitted_at, attempt.finished_at
     if dispatched is None or observed is None:
-        return False
+        return None  # nothing was sent or nothing has ended: there is nothing to tell
     try:
         await desk.health.report(attempt, attempt.failure, dispatched, observed)
     except Fault as fault:
         log.warning("attempt %s: health did not take its outcome: %s", attempt.id, fault)
-        return False
-    return True
+        return fault
+    return None
 
 
 async def _give_back(desk: Desk, attempt: Attempt) -> None:
     if attempt.lease_id:
         await _release(desk, attempt.lease_id)
-    if attempt.report_pending and await tell_health(desk, attempt):
+    if attempt.report_pending and await tell_health(desk, attempt) is None:
         await _acknowledge(desk, attempt)
 
 
