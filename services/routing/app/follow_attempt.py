@@ -1,5 +1,6 @@
 """An Attempt that a provider has: poll it, stop it, or give it up."""
 
+import logging
 from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
@@ -14,6 +15,8 @@ from services.routing.domain.task import Attempt, Failure, Task
 from services.routing.ports import Polled, Write
 
 CANCEL_PAUSE_S = 2.0
+
+log = logging.getLogger(__name__)
 
 
 async def connection_of(desk: Desk, attempt: Attempt) -> tuple[Channel, Supply]:
@@ -31,7 +34,12 @@ async def poll(desk: Desk, task: Task, attempt: Attempt) -> None:
     except Fault as error:
         await _unheard(desk, task, attempt, channel, failure_of(error))
         return
-    if heard.state == "succeeded" and heard.delivered is not None:
+    if heard.state == "succeeded" and heard.delivered is None:
+        empty = fault(
+            "malformed_reply", f"{supply.id} says that the job succeeded, without a result", "supply", "supply"
+        )
+        await _unheard(desk, task, attempt, channel, empty)
+    elif heard.state == "succeeded" and heard.delivered is not None:
         await settle.succeed(desk, task, attempt, heard.delivered)
     elif heard.state == "failed":
         await settle.fail(desk, task, attempt, heard.failure or _unnamed(supply))
@@ -65,15 +73,12 @@ async def expire(desk: Desk, task: Task, attempt: Attempt) -> None:
     What was not stopped will be charged: the quote is booked.
     """
     channel, supply = await connection_of(desk, attempt)
-    cost = attempt.quote
     try:
         stopped, reported = await desk.provider.cancel(channel, supply, attempt)
-        if stopped:
-            await settle.stopped(desk, task, attempt, reported, settle.too_late(task))
-            return
-        cost = reported or cost
-    except Fault:
-        pass  # it could not be stopped, so it is paid for
+    except Fault as error:
+        log.warning("attempt %s was not stopped past its deadline: %s", attempt.id, error)
+        stopped, reported = False, None
+    cost = reported if stopped else reported or attempt.quote
     await settle.stopped(desk, task, attempt, cost, settle.too_late(task))
 
 
