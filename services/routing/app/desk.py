@@ -24,6 +24,8 @@ from services.routing.ports import (
 )
 from services.routing.settings import Settings
 
+NO_POLICY = Policy(id="", revision=0)
+
 
 class Store(TaskStore, AlertStore, Protocol):
     """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
@@ -72,10 +74,10 @@ class Desk:
         return self.world.rng.random()
 
 
-def policy_of(catalog: Catalog, task: Task) -> Policy | None:
-    """The policy of the Task's model; None while the catalogue does not name both."""
+def policy_of(catalog: Catalog, task: Task) -> Policy:
+    """The policy of the Task's model; the defaults hold while the catalogue does not name both."""
     model = catalog.models.get(task.request.model)
-    return catalog.policies.get(model.policy) if model else None
+    return catalog.policies.get(model.policy, NO_POLICY) if model else NO_POLICY
 
 
 def failure_of(fault: Fault) -> Failure:

@@ -11,7 +11,7 @@ from services.routing.app.gather import Gathered, gather
 from services.routing.app.give_back import release
 from services.routing.app.submit_attempt import submit_attempt
 from services.routing.domain import transitions
-from services.routing.domain.attempts import fault, window_end
+from services.routing.domain.attempts import fault, last_start
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.selection import select
@@ -85,6 +85,10 @@ async def _begin(desk: Desk, task: Task, placed: _Placed, lease: Reserved) -> No
     inputs, decision = placed.gathered.inputs, placed.decision
     assert inputs is not None  # a lease is only taken for a decision over inputs
     now = desk.now()
+    if now >= last_start(task, inputs.policy):
+        await release(desk, lease.lease_id)  # its turn came too late (ATT-3); the next step says how it ends
+        await _wait(desk, task, task.waiting_reason, now)
+        return
     attempt = _attempt(task, placed, inputs, lease, now)
     deadline = now + timedelta(seconds=inputs.policy.uncertain_deadline_s)
     after = _with_round(transitions.submitting(task, attempt, now, deadline), decision)
@@ -199,8 +203,10 @@ def _next_look(desk: Desk, task: Task, inputs: Inputs, decision: Decision) -> da
     if decision.waiting_reason.startswith("capacity"):
         look = settings.waiting_look_s * desk.room.pauses(task, inputs.now)
     at = desk.in_s(look * (0.9 + 0.1 * desk.chance()))
-    ends = [window_end(task, inputs.policy), task.request.deadline, decision.retry_at]
-    return max(inputs.now, min([at, *(end for end in ends if end is not None)]))
+    ends = [at, last_start(task, inputs.policy)]
+    if decision.retry_at is not None:  # a moment of another's clock: one that is past here must not make a busy loop
+        ends.append(max(decision.retry_at, desk.in_s(settings.waiting_look_s)))
+    return max(inputs.now, min(ends))
 
 
 def _with_round(task: Task, decision: Decision) -> Task:

@@ -8,15 +8,12 @@ from services.routing.app.desk import Desk, policy_of
 from services.routing.app.dispatch_task import dispatch_task
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault, window_closed
-from services.routing.domain.catalog import Policy
 from services.routing.domain.recovery import Step, next_step
 from services.routing.domain.task import Attempt, Task
 from services.routing.ports import Write
 
 FENCED = "fenced"
 PAUSE_AFTER_A_BUG_S = 5.0
-NO_POLICY = Policy(id="", revision=0)
-"""The defaults hold for a Task whose model has left the catalogue."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +35,7 @@ async def perform_step(desk: Desk, task: Task) -> None:
 
 async def _perform(desk: Desk, task: Task) -> None:
     catalog = await desk.catalog.current()
-    step = next_step(task, policy_of(catalog, task) or NO_POLICY, desk.now())
+    step = next_step(task, policy_of(catalog, task), desk.now())
     if step is Step.SELECT:
         await dispatch_task(desk, task)
     elif step in _QUEUED_ENDS:

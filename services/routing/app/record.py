@@ -7,7 +7,8 @@ from services.routing.app.desk import Desk
 from services.routing.domain.task import Task
 from services.routing.ports import Write
 
-STORE_AWAY = "governance_backend_down"
+PASSING = frozenset({"governance_backend_down", "revision_conflict"})
+"""The store is away for a moment, or other writers were in the way (a deadlock): the same write may come again."""
 TRIES = 6
 FIRST_PAUSE_S = 0.2
 
@@ -22,9 +23,9 @@ async def record_outcome(desk: Desk, write: Write) -> Task:
         try:
             return await desk.store.save(write)
         except Fault as fault:
-            if fault.code != STORE_AWAY:
+            if fault.code not in PASSING:
                 raise
-            log.warning("task %s: the store is away, its outcome waits: %s", write.before.id, fault.message)
+            log.warning("task %s: the store does not take its outcome yet: %s", write.before.id, fault.message)
         await desk.world.clock.sleep(pause)
         pause *= 2
     return await desk.store.save(write)

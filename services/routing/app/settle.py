@@ -1,5 +1,8 @@
 """The end of an Attempt: its cost, what follows for the Task, and what is given back."""
 
+from datetime import timedelta
+
+from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
 from services.routing.app.give_back import give_back
@@ -7,8 +10,10 @@ from services.routing.app.record import record_outcome
 from services.routing.domain import transitions
 from services.routing.domain.attempts import (
     Again,
+    Final,
     after_failure,
     after_not_accepted,
+    after_unsent,
     cost_of,
     cost_of_failure,
     fault,
@@ -65,9 +70,11 @@ async def fail(
         report=sent and outcome_is_told(attempt, AttemptState.FAILED, failure),
         counted=sent,
     )
-    policy = policy_of(await desk.catalog.current(), task) or Policy(id="", revision=0)
-    verdict = after_failure(ended, policy, failure, now) if sent else Again()
-    after = follow_up(ended, verdict if isinstance(verdict, Again) else verdict.failure, f"after {failure.code}", desk)
+    if sent:
+        verdict = after_failure(ended, await _policy(desk, task, attempt), failure, now)
+    else:
+        verdict = after_unsent(ended, failure)
+    after = follow_up(ended, verdict, f"after {failure.code}", desk)
     await _close(desk, task, after, attempt, alerts)
 
 
@@ -77,9 +84,8 @@ async def not_accepted(desk: Desk, task: Task, attempt: Attempt, evidence: str) 
     failure = fault("provider_error", f"the provider did not take the job ({evidence})", "supply", "supply", True)
     zero = Money.zero(attempt.quote.currency)
     ended = transitions.attempt_ended(task, attempt, AttemptState.NOT_ACCEPTED, now, cost=zero, failure=failure)
-    policy = policy_of(await desk.catalog.current(), task) or Policy(id="", revision=0)
-    verdict = after_not_accepted(ended, policy, failure, now)
-    after = follow_up(ended, verdict if isinstance(verdict, Again) else verdict.failure, "after not_accepted", desk)
+    verdict = after_not_accepted(ended, await _policy(desk, task, attempt), failure, now)
+    after = follow_up(ended, verdict, "after not_accepted", desk)
     await _close(desk, task, after, attempt)
 
 
@@ -110,7 +116,7 @@ async def stopped(desk: Desk, task: Task, attempt: Attempt, cost: Money | None, 
     await _close(desk, task, after, attempt)
 
 
-def follow_up(ended: Task, verdict: Again | Failure, reason: str, desk: Desk) -> Task:
+def follow_up(ended: Task, verdict: Again | Final, reason: str, desk: Desk) -> Task:
     """The Task after an Attempt has ended without a result: cancelled, too late, again, or failed."""
     now = desk.now()
     if ended.cancel_requested:
@@ -118,14 +124,23 @@ def follow_up(ended: Task, verdict: Again | Failure, reason: str, desk: Desk) ->
     if ended.request.deadline is not None and now >= ended.request.deadline:
         return transitions.failed(ended, too_late(ended), now)
     if isinstance(verdict, Again):
-        return transitions.requeued(ended, f"retry: {reason}", now)
-    return transitions.failed(ended, verdict, now)
+        return transitions.requeued(ended, f"retry: {reason}", now + timedelta(seconds=verdict.pause_s))
+    return transitions.failed(ended, verdict.failure, now)
 
 
 def too_late(task: Task) -> Failure:
     """The fault of a Task whose deadline has passed."""
     deadline = task.request.deadline.isoformat() if task.request.deadline else ""
     return fault("deadline_exceeded", f"no result by the deadline {deadline}", "unknown")
+
+
+async def _policy(desk: Desk, task: Task, attempt: Attempt) -> Policy:
+    """The policy in force. While it cannot be read, the one this Attempt was made under: the answer that is being
+    written down must not wait for it."""
+    try:
+        return policy_of(await desk.catalog.current(), task)
+    except Fault:
+        return policy_of(await desk.catalog.at(attempt.catalog_revision), task)
 
 
 async def _close(desk: Desk, before: Task, after: Task, attempt: Attempt, drafts: tuple[AlertDraft, ...] = ()) -> None:

@@ -17,6 +17,8 @@ from services.routing.domain.task import Attempt, AttemptState, Failure, Task
 
 SWITCHING = frozenset({"supply", "capacity"})
 SAME_SUPPLY_PAUSE_S = 1.0
+UNSENT_PAUSE_S = 1.0
+LONGEST_UNSENT_PAUSE_S = 60.0
 FIRST_LOOK_S = 2.0
 """An uncertain submission is looked up first after this long: reconciliation begins within 5 s (ATT-6)."""
 LONGEST_LOOK_S = 60.0
@@ -25,7 +27,9 @@ LONGEST_POLL_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Another Attempt may follow."""
+    """Another Attempt may follow, after that pause."""
+
+    pause_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,12 @@ def fault(code: str, message: str, category: str, scope: str = "request", retrya
 def window_end(task: Task, policy: Policy) -> datetime:
     """No new Attempt starts after this (ATT-3)."""
     return task.created_at + timedelta(seconds=policy.new_attempt_window_s)
+
+
+def last_start(task: Task, policy: Policy) -> datetime:
+    """No new Attempt starts at this moment or later: the window's end, or the Task's deadline if that comes first."""
+    end = window_end(task, policy)
+    return min(end, task.request.deadline) if task.request.deadline else end
 
 
 def counted(task: Task) -> int:
@@ -66,6 +76,13 @@ def after_not_accepted(task: Task, policy: Policy, failure: Failure, now: dateti
     if counted(task) >= policy.max_attempts or now >= window_end(task, policy):
         return Final(failure)
     return Again()
+
+
+def after_unsent(task: Task, failure: Failure) -> Again:
+    """What follows an Attempt of which no byte left. It does not count, so the pauses, which double, are the bound."""
+    unsent = sum(1 for attempt in task.attempts if not attempt.counted)
+    pause_s = min(UNSENT_PAUSE_S * 2.0 ** min(unsent - 1, 16), LONGEST_UNSENT_PAUSE_S)
+    return Again(max(pause_s, (failure.retry_after_ms or 0) / 1000))
 
 
 def held_until(task: Task, supply: str) -> datetime | None:

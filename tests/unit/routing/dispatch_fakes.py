@@ -52,9 +52,12 @@ class FakeCatalog:
     """`CatalogReader` over revisions kept by hand."""
 
     revisions: list[Catalog]
+    away: Fault | None = None
 
     async def current(self) -> Catalog:
-        """The newest one."""
+        """The newest one, while it can be read."""
+        if self.away:
+            raise self.away
         return self.revisions[-1]
 
     async def at(self, revision: int) -> Catalog:
@@ -71,6 +74,8 @@ class FakeHealth:
     supplies: dict[str, HealthView] = field(default_factory=dict)
     outcomes: dict[str, Failure | None] = field(default_factory=dict)
     tellings: int = 0
+    unheard_of: set[str] = field(default_factory=set)
+    """Supplies that were never declared to it."""
     away: Fault | None = None
 
     async def snapshot(self) -> tuple[Mapping[str, HealthView], Mapping[str, HealthView]]:
@@ -87,6 +92,8 @@ class FakeHealth:
         await self.effect("health.report")
         if self.away:
             raise self.away
+        if attempt.supply in self.unheard_of:
+            raise Fault.of("source_not_configured", f"supply {attempt.supply} was never declared to health")
         self.tellings += 1
         self.outcomes[attempt.id] = failure
 

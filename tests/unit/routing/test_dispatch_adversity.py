@@ -1,0 +1,159 @@
+"""What may go wrong around a step: refusals before a byte left, a store or catalogue away, answers that are none."""
+
+import asyncio
+from datetime import timedelta
+from decimal import Decimal
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from services.routing.app.tell_outcomes import tell_outcomes
+from services.routing.domain.decision import HealthView
+from services.routing.domain.task import AttemptState, Task, TaskState
+from services.routing.ports import Polled, Write
+from services.routing.store.tasks_memory import MemoryTasks
+from tests.support.worlds import START
+from tests.unit.routing.dispatch_fakes import Stage, stage
+from tests.unit.routing.dispatch_offers import catalog, supply
+
+AWAY = Fault.of("governance_backend_down", "restarting")
+
+
+class Refusing(MemoryTasks):
+    """A store that refuses the next writes that bring a Task into `state`, each with the next of `faults`."""
+
+    def __init__(self, state: TaskState, *faults: Fault) -> None:
+        super().__init__()
+        self.state = state
+        self.faults = list(faults)
+
+    async def save(self, write: Write) -> Task:
+        if write.after.state is self.state and self.faults:
+            raise self.faults.pop(0)
+        return await super().save(write)
+
+
+async def settled(play: Stage) -> None:
+    """Let the steps in hand come to their end, however long they pause in between."""
+    while play.dispatch.in_hand or play.follow.in_hand:
+        play.clock.advance(1)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_what_is_refused_before_a_byte_left_is_tried_again_ever_more_rarely():
+    """ATT-3: such an Attempt does not count, so its pauses bound how many there are: 2 minutes make no more than 10."""
+    play = stage()
+    refusal = Fault.of("overloaded", "1000 calls are in flight")
+    play.provider.answers = {"a/clip": [refusal] * 500, "b/clip": [refusal] * 500}
+    await play.submit()
+    await play.work()
+    await play.pass_time(120)
+    assert 5 < len((await play.task()).attempts) <= 10
+    play.provider.answers = {}
+    await play.pass_time(70)
+    done = await play.task()
+    assert done.state is TaskState.SUCCEEDED
+    assert [attempt.counted for attempt in done.attempts].count(True) == 1
+
+
+async def test_an_answer_is_written_down_although_other_writers_were_in_the_way():
+    """ATT-5: a deadlock in the store does not turn an accepted job into a doubtful one."""
+    play = stage(store=Refusing(TaskState.RUNNING, Fault.of("revision_conflict", "a deadlock")))
+    await play.submit()
+    await play.dispatch.scan()
+    await settled(play)
+    assert (await play.task()).state is TaskState.RUNNING
+
+
+async def test_an_answer_is_written_down_although_the_catalogue_cannot_be_read():
+    """ATT-2, ATT-5: a refusal of the content ends the Task at once; what the policy says by now is not waited for."""
+    play = stage()
+
+    async def take_away(effect: str) -> None:
+        if effect == "provider.submit":
+            play.catalog.away = AWAY
+
+    play.provider.effect = take_away
+    play.provider.answers["a/clip"] = [Fault.of("content_rejected", "the prompt was refused")]
+    await play.submit()
+    await play.dispatch.scan()
+    await play.dispatch.settled()
+    task = await play.task()
+    assert task.failure is not None
+    assert task.failure.code == "content_rejected"
+
+
+async def test_an_end_by_deadline_books_what_the_provider_reported_though_the_store_was_away():
+    """ATT-8: the quote is booked where the provider could not be stopped, never because a write failed."""
+    play = stage(store=Refusing(TaskState.FAILED, *[AWAY] * 6), offers=catalog(supply("a/clip")))
+    play.provider.polls = [Polled("running")] * 99
+    play.provider.stops = [(True, Money("CNY", Decimal("0.25")))] * 2
+    await play.submit(deadline=START + timedelta(seconds=3))
+    await play.work()
+    play.clock.advance(4)
+    await play.follow.scan()
+    await settled(play)
+    await play.pass_time(10)
+    task = await play.task()
+    assert task.failure is not None
+    assert task.failure.code == "deadline_exceeded"
+    assert task.spent == Money("CNY", Decimal("0.25"))
+
+
+async def test_a_success_without_a_result_is_no_answer():
+    """HLT-13, ATT-4: it counts as a poll that failed: asked again with growing pauses, given up in the end."""
+    play = stage(offers=catalog(supply("a/clip")), poll_give_up_s=60)
+    play.provider.polls = [Polled("succeeded")] * 99
+    await play.submit()
+    await play.pass_time(10)
+    task = await play.task()
+    assert task.attempts[0].poll_failures >= 1
+    assert task.waiting_reason.startswith("provider: malformed_reply")
+    await play.pass_time(200)
+    assert (await play.task()).attempts[0].state is AttemptState.FAILED
+
+
+async def test_an_outcome_that_health_refuses_does_not_hold_up_the_others():
+    """HLT-13: one of a Supply that health never heard of stays owed; those that ended after it are told."""
+    play = stage(offers=catalog(supply("a/clip", 1), supply("b/clip", 1)))
+    play.health.unheard_of = {"a/clip"}
+    await play.submit("t1")
+    await play.submit("t2")
+    await play.work()
+    play.health.unheard_of |= {"b/clip"}
+    play.clock.advance(10)
+    await play.work()
+    ended = {task.attempts[0].supply: task.attempts[0] for task in (await play.task("t1"), await play.task("t2"))}
+    assert play.health.outcomes == {}
+    play.health.unheard_of = {min(ended.values(), key=lambda a: (str(a.finished_at), a.id)).supply}
+    await tell_outcomes(play.desk)
+    assert len(play.health.outcomes) == 1
+    assert [a.supply for a in await play.desk.store.unreported(9)] == list(play.health.unheard_of)
+
+
+async def test_a_cooldown_that_is_over_by_our_clock_makes_no_busy_loop():
+    """HLT-1, ATT-10: health's clock may be behind ours; the Task looks again after a pause, not at once."""
+    play = stage(offers=catalog(supply("a/clip")))
+    over = play.clock.now() - timedelta(seconds=2)
+    play.health.supplies["a/clip"] = HealthView("circuit_open", epoch=1, revision=1, limit=0, cooldown_until=over)
+    await play.submit()
+    await play.work()
+    task = await play.task()
+    assert task.next_action_at is not None
+    assert task.next_action_at - play.clock.now() == timedelta(seconds=play.desk.settings.waiting_look_s)
+
+
+async def test_a_turn_that_comes_after_the_window_starts_nothing():
+    """ATT-3: the window may end while a Task waits for its turn to reserve; nothing is sent, the slot is given back."""
+    play = stage()
+
+    async def take_long(effect: str) -> None:
+        if effect == "capacity.reserve":
+            play.clock.advance(1201)
+
+    play.capacity.effect = take_long
+    await play.submit()
+    await play.work()
+    assert play.provider.calls == []
+    assert play.capacity.live() == {}
+    assert (await play.task()).state is TaskState.FAILED
