@@ -64,12 +64,16 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     push = CatalogPush(view, desk.health, desk.capacity, desk.quotes, world.clock)
     catalog_desk = CatalogDesk(stores.catalog, view, desk.provider, world.clock)
     tickers = _tickers(desk, queues, push, catalog_desk)
+
+    async def drain() -> None:
+        await asyncio.gather(*(queue.drain() for queue in queues))
+
     return ComposedContext(
         SCHEMA,
         _registrations(desk, catalog_desk),
         migration=stores.migration,
         tickers=tickers,
-        finish=(*(queue.drain for queue in queues), *stores.close),
+        finish=(drain, *stores.close),
     )
 
 
@@ -123,11 +127,13 @@ def _tickers(
     desk.bell.listeners = tuple(scan.wake for scan in scans)
     catalog_desk.changed.append(pushing.wake)
     health = HealthFollower(desk)
-    return (
-        pushing,
+    renew_s = settings.renew_interval_s
+    return (  # stopped from the last to the first: claims are kept until nothing but the steps in hand is left
         Ticker("routing.claims", prolong, world=world, interval_s=settings.heartbeat_s, backoff_max_s=1.0),
-        Ticker("routing.leases", partial(keep_leases, desk), world=world, interval_s=settings.renew_interval_s),
-        Ticker("routing.health", health.tick, world=world, interval_s=settings.health_poll_s * 0.9),
+        pushing,
+        # No longer pause after a failure: two in a row must still leave time for a third before slots lapse.
+        Ticker("routing.leases", partial(keep_leases, desk), world=world, interval_s=renew_s, backoff_max_s=renew_s),
+        Ticker("routing.health", health.tick, world=world, interval_s=settings.health_poll_s * 0.9, backoff_max_s=2.0),
         Ticker("routing.outcomes", partial(tell_outcomes, desk), world=world, interval_s=settings.report_interval_s),
         *scans,
     )

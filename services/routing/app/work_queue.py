@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
 from services.routing.domain.task import Task
 from services.routing.ports import Lane
@@ -57,15 +58,25 @@ class WorkQueue:
 
     async def drain(self) -> None:
         """Let the steps in hand finish within `drain_s`; cancel the others, whose states say how they go on."""
-        steps = [step for _, step in self._running.values()]
-        if not steps:
-            return
-        _, late = await asyncio.wait(steps, timeout=self._desk.settings.drain_s)
+        late = {step for _, step in self._running.values()}
+        left_s = self._desk.settings.drain_s
+        while late and left_s > 0:
+            await self._prolong_while_draining()
+            pause_s = min(left_s, self._desk.settings.heartbeat_s)
+            _, late = await asyncio.wait(late, timeout=pause_s)
+            left_s -= pause_s
         for step in late:
             step.cancel()
         if late:
             log.warning("%d steps did not finish while draining", len(late))
             await asyncio.wait(late)
+
+    async def _prolong_while_draining(self) -> None:
+        """The tick that prolongs has stopped by now, and what is being submitted must not be doubted by others."""
+        try:
+            await self.prolong()
+        except Fault as fault:
+            log.warning("claims are not prolonged while draining: %s", fault)
 
     async def _step(self, task: Task) -> None:
         try:

@@ -36,8 +36,13 @@ async def settled(play: Stage) -> None:
     """Let the steps in hand come to their end, however long they pause in between."""
     while play.dispatch.in_hand or play.follow.in_hand:
         play.clock.advance(1)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await turns()
+
+
+async def turns() -> None:
+    """Let every step go on as far as it can now."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 async def test_what_is_refused_before_a_byte_left_is_tried_again_ever_more_rarely():
@@ -98,6 +103,30 @@ async def test_an_end_by_deadline_books_what_the_provider_reported_though_the_st
     assert task.failure is not None
     assert task.failure.code == "deadline_exceeded"
     assert task.spent == Money("CNY", Decimal("0.25"))
+
+
+async def test_a_draining_process_keeps_its_claims_while_steps_are_in_hand():
+    """ATT-7, SEL-25: what a stopping process still submits is not doubted by another one meanwhile."""
+    play = stage()
+    quick = stage(like=play, worker="worker-2")
+    answered = asyncio.Event()
+
+    async def hang(effect: str) -> None:
+        if effect == "provider.submitted":
+            await answered.wait()
+
+    play.provider.effect = hang
+    await play.submit()
+    await play.dispatch.scan()
+    await turns()
+    play.clock.advance(14)
+    draining = asyncio.ensure_future(play.dispatch.drain())
+    await turns()
+    play.clock.advance(2)
+    assert await quick.desk.store.claim_one("t1", "worker-2", play.clock.now(), play.clock.now()) is None
+    answered.set()
+    await draining
+    assert (await play.task()).state is TaskState.RUNNING
 
 
 async def test_a_success_without_a_result_is_no_answer():
