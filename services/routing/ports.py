@@ -332,8 +332,11 @@ class TaskStore(Protocol):
         """Set the durable flag and make the Task due; a terminal Task is answered unchanged, None if unknown."""
         ...
 
-    async def correct(self, attempt: Attempt, spent: Money, now: datetime) -> Task:
-        """Book an operator's word on an unresolved Attempt of a Task that has ended; state and fault stay."""
+    async def correct(self, attempt: Attempt, spent: Money) -> Task:
+        """Book an operator's word on an unresolved Attempt of a Task that has ended; state and fault stay.
+
+        Fault `conflict` when another word was booked first.
+        """
         ...
 
     async def wake(self, prefixes: Sequence[str], count: int, now: datetime) -> int:

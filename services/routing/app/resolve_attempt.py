@@ -94,4 +94,4 @@ async def _correct(desk: Desk, task: Task, attempt: Attempt, resolution: Resolut
         cost=cost,
         provider_task_id=resolution.provider_task_id if taken else attempt.provider_task_id,
     )
-    return await desk.store.correct(word, task.spent + cost, desk.now())
+    return await desk.store.correct(word, task.spent + cost)

@@ -105,6 +105,7 @@ class MemoryTasks:
         ended = write.after.state in TERMINAL_TASKS
         row.task = replace(
             write.after,
+            attempts=_merged(row.task, write),
             revision=row.task.revision + 1,
             epoch=row.task.epoch,
             cancel_requested=row.task.cancel_requested,
@@ -126,9 +127,11 @@ class MemoryTasks:
         )
         return row.task
 
-    async def correct(self, attempt: Attempt, spent: Money, now: datetime) -> Task:
+    async def correct(self, attempt: Attempt, spent: Money) -> Task:
         """See the port."""
         row = self._rows[attempt.task_id]
+        if any(item.id == attempt.id and item.resolution for item in row.task.attempts):
+            raise Fault.of("conflict", f"attempt {attempt.id} was resolved by somebody else in between")
         attempts = tuple(attempt if item.id == attempt.id else item for item in row.task.attempts)
         row.task = replace(row.task, attempts=attempts, spent=spent, revision=row.task.revision + 1)
         return row.task
@@ -208,6 +211,13 @@ class MemoryTasks:
                 self._alerts[alert.id] = alert
             else:
                 self._alerts[known.id] = replace(known, count=known.count + 1, message=alert.message, cause=alert.cause)
+
+
+def _merged(stored: Task, write: Write) -> tuple[Attempt, ...]:
+    """The Attempts that the write changes, and the others as they stand by now."""
+    known = {attempt.id: attempt for attempt in write.before.attempts}
+    kept = {attempt.id: attempt for attempt in stored.attempts}
+    return tuple(kept[a.id] if known.get(a.id) == a and a.id in kept else a for a in write.after.attempts)
 
 
 def _is_claimed(row: _Row, now: datetime) -> bool:

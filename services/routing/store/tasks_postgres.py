@@ -179,15 +179,14 @@ class PostgresTasks(PostgresAlerts):
             found = await _load(tx, select(tasks).where(tasks.c.id == task_id))
             return found[0] if found else None
 
-    async def correct(self, attempt: Attempt, spent: Money, now: datetime) -> Task:
+    async def correct(self, attempt: Attempt, spent: Money) -> Task:
         """See the port."""
+        unspoken = select(attempts.c.id).where(attempts.c.id == attempt.id, attempts.c.resolution == "")
+        booked = update(tasks).where(tasks.c.id == attempt.task_id)
         async with self._database.unit() as tx:
-            booked = (
-                update(tasks)
-                .where(tasks.c.id == attempt.task_id)
-                .values(spent=spent.amount, revision=tasks.c.revision + 1)
-            )
-            await tx.execute(booked)
+            await tx.execute(booked.values(spent=spent.amount, revision=tasks.c.revision + 1))
+            if (await tx.execute(unspoken)).first() is None:  # looked at under the Task's lock, which every word takes
+                raise Fault.of("conflict", f"attempt {attempt.id} was resolved by somebody else in between")
             await _write_attempts(tx, [attempt])
             return (await _load(tx, select(tasks).where(tasks.c.id == attempt.task_id)))[0]
 

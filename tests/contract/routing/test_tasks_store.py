@@ -268,6 +268,10 @@ async def test_outcomes_are_owed_until_they_are_acknowledged(store: Any):
     await store.reported(["t2-a1"])
     await store.reported(["t2-a1"])
     assert [item.id for item in await store.unreported(10)] == ["t1-a1"]
+    held = await store.claim_one("t1", "w2", at(20), at(35))
+    await store.reported(["t1-a1"])
+    await store.save(write(held, transitions.waiting(held, "capacity: full", at(30))))
+    assert await store.unreported(10) == ()  # a holder that read it before does not bring it back
 
 
 async def test_tasks_are_found_by_id_state_tenant_and_doubt(store: Any):
@@ -290,7 +294,11 @@ async def test_tasks_are_found_by_id_state_tenant_and_doubt(store: Any):
     saved = await store.save(write(saved, transitions.failed(over, unknown, at(30))))
     assert [task.id for task in (await store.find(TaskQuery(states=("failed",), uncertain=True)))[0]] == ["t4"]
     word = replace(saved.attempts[0], resolution="accepted", cost=saved.attempts[0].quote)
-    booked = await store.correct(word, saved.spent + word.quote, at(40))
+    booked = await store.correct(word, saved.spent + word.quote)
+    with pytest.raises(Fault) as late:
+        await store.correct(replace(word, resolution="not_accepted", cost=saved.spent), saved.spent)
+    assert late.value.code == "conflict"
+    assert (await store.get("t4")).spent == word.quote
     assert booked.spent == word.quote
     assert booked.state is TaskState.FAILED
     assert (await store.find(TaskQuery(uncertain=True)))[0] == ()
