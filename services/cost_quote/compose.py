@@ -8,6 +8,7 @@ from libs.kernel.world import World
 from libs.store.database import Database
 from libs.store.migrations import migrate
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import add_QuoteServiceServicer_to_server
+from services.cost_quote.ports import PriceBooks
 from services.cost_quote.servicer import QuoteServicer
 from services.cost_quote.settings import Settings
 from services.cost_quote.store.memory import MemoryPriceBooks
@@ -21,15 +22,15 @@ SERVICE = "pointsman.cost_quote.v1.QuoteService"
 def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     """The context, not yet at work. It calls no other context, so it takes no channel."""
     if settings.database_url == "memory:":
-        servicer = QuoteServicer(MemoryPriceBooks())
-        return ComposedContext(
-            SCHEMA, ((SERVICE, lambda server: add_QuoteServiceServicer_to_server(servicer, server)),)
-        )
+        return assemble(MemoryPriceBooks())
     database = Database(settings.database_url, schema=SCHEMA)
-    kept = QuoteServicer(PostgresPriceBooks(database))
-    return ComposedContext(
-        SCHEMA,
-        ((SERVICE, lambda server: add_QuoteServiceServicer_to_server(kept, server)),),
-        migration=lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS),
-        finish=(database.close,),
-    )
+    context = assemble(PostgresPriceBooks(database))
+    context.migration = lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
+    context.finish = (database.close,)
+    return context
+
+
+def assemble(books: PriceBooks) -> ComposedContext:
+    """The context over a store of the caller's choice."""
+    servicer = QuoteServicer(books)
+    return ComposedContext(SCHEMA, ((SERVICE, lambda server: add_QuoteServiceServicer_to_server(servicer, server)),))

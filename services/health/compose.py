@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from libs.host.hosted import ComposedContext
+from libs.host.hosted import ComposedContext, Step
 from libs.host.ticker import Ticker
 from libs.kernel.world import World
 from libs.store.database import Database
@@ -43,6 +43,11 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
         async def migration() -> None:
             await migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
 
+    return assemble(store, settings, world, migration)
+
+
+def assemble(store: HealthStore, settings: Settings, world: World, migration: Step | None = None) -> ComposedContext:
+    """The context over a store of the caller's choice."""
     clock, changes = world.clock, Changes()
     reconcile = Reconcile(store, clock, changes)
     snapshot = GetSnapshot(store, clock, reconcile)

@@ -15,6 +15,7 @@ from services.provider_adapter.app.poll import PollJob
 from services.provider_adapter.app.reconcile import ReconcileJob
 from services.provider_adapter.app.submit import SubmitJob
 from services.provider_adapter.driver import HttpDriver
+from services.provider_adapter.ports import MediaStore, Secrets, Transport
 from services.provider_adapter.servicer import ProviderServicer, UseCases
 from services.provider_adapter.settings import Settings
 from services.provider_adapter.store.media import BlobMedia
@@ -29,9 +30,24 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     driver = HttpDriver(
         answer_bytes=settings.answer_bytes, connect_s=settings.timeouts.connect_s, media_s=settings.media_s
     )
-    secrets = ReferencedSecrets(settings.environment)
-    media = MediaWorks(driver, BlobMedia(open_blobs(settings.blobs_address)), world, settings)
-    conversation = Conversation(driver, secrets, world.clock, settings.margin_s)
+    context = assemble(
+        driver,
+        BlobMedia(open_blobs(settings.blobs_address)),
+        ReferencedSecrets(settings.environment),
+        settings,
+        world,
+    )
+    context.begin = (driver.open,)
+    context.finish = (*context.finish, driver.close)
+    return context
+
+
+def assemble(
+    transport: Transport, store: MediaStore, secrets: Secrets, settings: Settings, world: World
+) -> ComposedContext:
+    """The context over a way outward, a store of media and secrets of the caller's choice."""
+    media = MediaWorks(transport, store, world, settings)
+    conversation = Conversation(transport, secrets, world.clock, settings.margin_s)
     servicer = ProviderServicer(
         UseCases(
             submit=SubmitJob(conversation, media),
@@ -47,6 +63,5 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     return ComposedContext(
         NAME,
         ((SERVICE, lambda server: add_ProviderServiceServicer_to_server(servicer, server)),),
-        begin=(driver.open,),
-        finish=(media.stop, driver.close),
+        finish=(media.stop,),
     )

@@ -45,7 +45,9 @@ PUSH_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Stores:
+class Stores:
+    """Where this context keeps what must outlive it."""
+
     tasks: Store
     catalog: CatalogStore
     migration: Callable[[], Awaitable[object]] | None = None
@@ -54,7 +56,11 @@ class _Stores:
 
 def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     """The context, not yet at work. It calls health, capacity, cost_quote and provider_adapter."""
-    stores = _open(settings)
+    return assemble(_open(settings), settings, channels, world)
+
+
+def assemble(stores: Stores, settings: Settings, channels: Any, world: World) -> ComposedContext:
+    """The context over stores of the caller's choice."""
     view = CatalogView(stores.catalog, world.clock)
     desk = _desk(settings, channels, world, stores, view)
     queues = (
@@ -77,11 +83,11 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     )
 
 
-def _open(settings: Settings) -> _Stores:
+def _open(settings: Settings) -> Stores:
     if settings.database_url == "memory:":
-        return _Stores(MemoryTasks(), MemoryCatalogStore())
+        return Stores(MemoryTasks(), MemoryCatalogStore())
     database = Database(settings.database_url, schema=SCHEMA, bounds=Bounds(pool_size=settings.pool_size))
-    return _Stores(
+    return Stores(
         PostgresTasks(database),
         PostgresCatalogStore(database),
         partial(migrate, settings.database_url, schema=SCHEMA, versions=VERSIONS),
@@ -89,7 +95,7 @@ def _open(settings: Settings) -> _Stores:
     )
 
 
-def _desk(settings: Settings, channels: Any, world: World, stores: _Stores, view: CatalogView) -> Desk:
+def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view: CatalogView) -> Desk:
     timeout_s = settings.peer_timeout_s
     return Desk(
         store=stores.tasks,

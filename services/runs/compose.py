@@ -26,15 +26,16 @@ SERVICE = "pointsman.runs.v1.RunsService"
 def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     """The context, not yet at work. It calls routing."""
     if settings.database_url == "memory:":
-        return _assemble(settings, MemoryRuns(world.ids), channels, world)
+        return assemble(MemoryRuns(world.ids), settings, channels, world)
     database = Database(settings.database_url, schema=SCHEMA)
-    context = _assemble(settings, PostgresRuns(database, world.ids), channels, world)
+    context = assemble(PostgresRuns(database, world.ids), settings, channels, world)
     context.migration = lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
     context.finish = (database.close,)
     return context
 
 
-def _assemble(settings: Settings, runs: Runs, channels: Any, world: World) -> ComposedContext:
+def assemble(runs: Runs, settings: Settings, channels: Any, world: World) -> ComposedContext:
+    """The context over a store of the caller's choice."""
     routing = RoutingPeer(channels.to("routing"))
     hub = Hub(runs)
     advance = Advance(runs, routing, hub, world)
