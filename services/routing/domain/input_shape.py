@@ -5,6 +5,7 @@ silently ignored. Pointers are JSON pointers into the request (`/input/reference
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from services.routing.domain.catalog import Kind
@@ -24,7 +25,7 @@ PRIORITIES = frozenset({"high", "normal", "low"})
 
 def complaints(kind: Kind, given: Mapping[str, Any]) -> list[Complaint]:
     """Everything that is wrong with an input; none = the shape is right."""
-    found = list(_nul("/input", given))
+    found = list(_unkeepable("/input", given))
     table = FIELDS[kind]
     for name, value in given.items():
         check = table.get(name)
@@ -71,7 +72,9 @@ def _flag(pointer: str, value: Any) -> Iterator[Complaint]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _seconds(pointer: str, value: Any) -> Iterator[Complaint]:
@@ -161,19 +164,22 @@ def _texts(pointer: str, value: Any) -> Iterator[Complaint]:
         yield pointer, "must be a text or a list of texts"
 
 
-def _nul(pointer: str, value: Any) -> Iterator[Complaint]:
-    """EDG-3: NUL characters are refused wherever they are, names included."""
+def _unkeepable(pointer: str, value: Any) -> Iterator[Complaint]:
+    """EDG-3: NUL characters, names included, and what is no number are refused wherever they are."""
     if isinstance(value, str):
         if "\0" in value:
             yield pointer, "holds a NUL character"
+    elif isinstance(value, float):
+        if not isfinite(value):
+            yield pointer, "must be a finite number"
     elif isinstance(value, Mapping):
         for name, item in value.items():
             if "\0" in str(name):
                 yield pointer, "has a field whose name holds a NUL character"
-            yield from _nul(f"{pointer}/{_escaped(name)}", item)
+            yield from _unkeepable(f"{pointer}/{_escaped(name)}", item)
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            yield from _nul(f"{pointer}/{index}", item)
+            yield from _unkeepable(f"{pointer}/{index}", item)
 
 
 def _escaped(name: object) -> str:

@@ -28,6 +28,7 @@ from tests.contract.routing.tasks_stores import (
     to_submitting,
     write,
 )
+from tests.unit.routing.dispatch_fakes import stage
 
 UNTIL = at(15)
 
@@ -86,6 +87,17 @@ async def test_adding_twice_is_one_task(store: Any):
     assert again.epoch == first.epoch
     assert again.created_at == at(0)
     assert await store.get("nobody") is None
+
+
+async def test_a_repeated_submission_is_the_same_whatever_the_store_makes_of_its_numbers(store: Any):
+    """ATT-9: a number beyond 2**53, as JSON over the wire brings it, is spelled otherwise where it is kept."""
+    play = stage(store=store)
+    given = {"prompt": "a boat", "duration_s": 5.0, "seed": 1.2345678901234568e16}
+    first = await play.submit(input=given)
+    assert (await play.submit(input=given)).id == first.id
+    with pytest.raises(Fault) as other:
+        await play.submit(input={**given, "seed": 7.0})
+    assert other.value.code == "idempotency_conflict"
 
 
 async def test_a_write_of_an_older_claim_changes_nothing(store: Any):

@@ -142,6 +142,9 @@ async def test_the_door_refuses_what_cannot_be_served_and_keeps_nothing():
         (Request("t", "nothing", {"prompt": "p"}), "model_not_published"),
         (Request("t", "clip", {"prompt": 7}), "validation_failed"),
         (Request("t", "clip", {"prompt": "a\x00b"}), "validation_failed"),
+        (Request("t", "clip", {"prompt": "p", "seed": float("nan")}), "validation_failed"),
+        (Request("t", "clip", {"prompt": "p", "duration_s": float("inf")}), "validation_failed"),
+        (Request("t", "clip", {"prompt": "p", "reference_images": [{"url": float("nan")}]}), "validation_failed"),
     ):
         with pytest.raises(Fault) as refused:
             await check_task(play.desk, Submission("t1", request))
