@@ -90,8 +90,9 @@ async def _begin(desk: Desk, task: Task, placed: _Placed, lease: Reserved) -> No
         await _wait(desk, task, task.waiting_reason, now)
         return
     attempt = _attempt(task, placed, inputs, lease, now)
+    counted = replace(task, spent=inputs.spent)  # in the currency of the quote, whose cost will be added to it
     deadline = now + timedelta(seconds=inputs.policy.uncertain_deadline_s)
-    after = _with_round(transitions.submitting(task, attempt, now, deadline), decision)
+    after = _with_round(transitions.submitting(counted, attempt, now, deadline), decision)
     saved_round = make_round(task.id, after.rounds, inputs, decision, RoundOutcome.RESERVED)
     began, until = desk.world.clock.monotonic(), desk.in_s(desk.settings.worker_lease_s)
     alerts = _alerts(desk, task, decision)

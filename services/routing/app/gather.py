@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from services.routing.app.desk import Desk
 from services.routing.domain.admission import may_use
-from services.routing.domain.attempts import held_until
+from services.routing.domain.attempts import held_until, spent_in
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.decision import CapacityView, Inputs
@@ -28,6 +28,9 @@ async def gather(desk: Desk, task: Task) -> Gathered:
     model = catalog.models.get(task.request.model)
     if model is None or not model.published or model.policy not in catalog.policies:
         return Gathered(None, f"model: {task.request.model!r} is not published")
+    spent = spent_in(task.spent, catalog.currency, catalog.fx)
+    if spent is None:
+        return Gathered(None, f"price: no rate from {task.spent.currency} to {catalog.currency}")
     supplies = {binding.supply for binding in model.bindings} & catalog.supplies.keys()
     (channel_health, supply_health), (kinds, channels, by_supply), quotes = await asyncio.gather(
         desk.health.snapshot(), desk.capacity.snapshot(), desk.quotes.quote(*_to_price(catalog, model, task))
@@ -48,7 +51,7 @@ async def gather(desk: Desk, task: Task) -> Gathered:
             channel_capacity={key: view for key, view in channels.items() if key in used},
             global_capacity=kinds.get(str(model.kind), CapacityView()),
             quotes=quotes,
-            spent=task.spent,
+            spent=spent,
             now=desk.now(),
             tried=tuple(attempt.supply for attempt in task.attempts if attempt.counted),
             catalog_revision=catalog.revision,

@@ -121,6 +121,14 @@ def cost_of(quote: Money, reported: Money | None, fx: Mapping[str, Decimal]) -> 
     return quote if rate is None else Money(quote.currency, reported.amount * rate).rounded()
 
 
+def spent_in(spent: Money, currency: str, fx: Mapping[str, Decimal]) -> Money | None:
+    """What a Task has spent, in the currency that the catalogue counts in now; None where no rate is known."""
+    if spent.currency == currency or not spent.amount:
+        return Money(currency, spent.amount)
+    rate = fx.get(spent.currency)
+    return None if rate is None else Money(currency, spent.amount * rate).rounded()
+
+
 def cost_of_failure(quote: Money, charges_on_failure: bool) -> Money:
     """What a failed Attempt has cost."""
     return quote if charges_on_failure else Money.zero(quote.currency)

@@ -28,7 +28,6 @@ def task_row(task: Task) -> dict[str, Any]:
         "request": plain(task.request),
         "run_id": task.run_id,
         "node_id": task.node_id,
-        "currency": task.spent.currency,
         "created_at": task.created_at,
         "revision": task.revision,
         "epoch": task.epoch,
@@ -44,6 +43,7 @@ def task_changes(task: Task) -> dict[str, Any]:
     """The columns that a claim's holder writes."""
     return {
         "state": task.state.value,
+        "currency": task.spent.currency,
         "spent": task.spent.amount,
         "next_action_at": task.next_action_at,
         "waiting_reason": storable(task.waiting_reason),

@@ -1,6 +1,7 @@
 """What may go wrong around a step: refusals before a byte left, a store or catalogue away, answers that are none."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -103,6 +104,33 @@ async def test_an_end_by_deadline_books_what_the_provider_reported_though_the_st
     assert task.failure is not None
     assert task.failure.code == "deadline_exceeded"
     assert task.spent == Money("CNY", Decimal("0.25"))
+
+
+async def test_a_task_outlives_a_change_of_the_catalogues_currency():
+    """COST-3, COST-8: what it had spent counts on in the new currency, and the next result is booked in it."""
+    old = catalog(supply("a/clip", charges_on_failure=True))
+    play = stage(offers=old)
+    play.provider.polls = [Polled("failed")]
+    await play.submit()
+    await play.work()
+    play.catalog.revisions.append(replace(old, revision=2, currency="USD", fx={"CNY": Decimal("0.14")}))
+    await play.pass_time(20)
+    done = await play.task()
+    assert done.state is TaskState.SUCCEEDED
+    assert [attempt.quote.currency for attempt in done.attempts] == ["CNY", "USD"]
+    assert done.spent == Money("USD", Decimal("1.14"))
+
+
+async def test_a_task_whose_money_cannot_be_converted_waits_with_that_reason():
+    """COST-3, ATT-10: without a rate nothing more is spent; what comes first is chosen by nobody."""
+    old = catalog(supply("a/clip", charges_on_failure=True))
+    play = stage(offers=old)
+    play.provider.polls = [Polled("failed")]
+    await play.submit()
+    await play.work()
+    play.catalog.revisions.append(replace(old, revision=2, currency="USD"))
+    await play.pass_time(20)
+    assert (await play.task()).waiting_reason == "price: no rate from CNY to USD"
 
 
 async def test_a_draining_process_keeps_its_claims_while_steps_are_in_hand():
