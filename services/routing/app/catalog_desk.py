@@ -1,5 +1,6 @@
 """What the catalogue's use-cases have at hand, and the catalogue as dispatch reads it."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -25,16 +26,25 @@ class CatalogView:
         self._newest = Catalog(revision=0)
         self._looked_at: float | None = None
         self._kept: dict[int, Catalog] = {}
+        self._look = asyncio.Lock()
 
     async def current(self) -> Catalog:
         """See the port."""
-        now = self._clock.monotonic()
-        if self._looked_at is None or now - self._looked_at >= self._fresh_s:
-            revision = await self._store.revision()
-            if revision > self._newest.revision:
-                self.learned(await self.at(revision))
-            self._looked_at = now
+        if self._is_stale():
+            async with self._look:  # a claimed batch asks at once: one of them looks for all
+                if self._is_stale():
+                    await self._refresh()
         return self._newest
+
+    def _is_stale(self) -> bool:
+        return self._looked_at is None or self._clock.monotonic() - self._looked_at >= self._fresh_s
+
+    async def _refresh(self) -> None:
+        now = self._clock.monotonic()
+        revision = await self._store.revision()
+        if revision > self._newest.revision:
+            self.learned(await self.at(revision))
+        self._looked_at = now
 
     async def at(self, revision: int) -> Catalog:
         """See the port. Fault `not_found` for a revision that never was."""

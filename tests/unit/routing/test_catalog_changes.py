@@ -1,5 +1,7 @@
 """Applying, publishing and an operator's word, over the memory store."""
 
+import asyncio
+
 import pytest
 
 from libs.faults.fault import Fault
@@ -12,6 +14,7 @@ from services.routing.app.set_admin_state import set_admin_state
 from services.routing.domain.catalog import Admin, Binding, Catalog, Kind, Model, Tier
 from services.routing.domain.catalog_file import ObjectKind
 from services.routing.domain.disclosure import price_ranges
+from services.routing.store.catalog_memory import MemoryCatalogStore
 from tests.unit.routing.catalog_market import MARKET, NOW, Dialects, StillClock, edited, new_desk
 
 
@@ -317,6 +320,28 @@ def test_a_model_without_prices_has_no_range():
     """OAI-2: nothing is made up."""
     unbound = Model("m", 1, Kind.VIDEO, "p", bindings=(Binding("gone", Tier.EXACT),))
     assert price_ranges(Catalog(revision=1), unbound) == []
+
+
+class CountingStore(MemoryCatalogStore):
+    """Counts the looks at the newest revision; each lasts a turn of the loop."""
+
+    looks = 0
+
+    async def revision(self) -> int:
+        self.looks += 1
+        await asyncio.sleep(0)
+        return await super().revision()
+
+
+async def test_many_that_ask_at_once_look_once(clock: StillClock):
+    """CAT-2: a claimed batch reads the catalogue together; the store is asked once a second, not once a Task."""
+    store = CountingStore()
+    view = CatalogView(store, clock)
+    await asyncio.gather(*(view.current() for _ in range(32)))
+    assert store.looks == 1
+    await clock.sleep(1)
+    await asyncio.gather(*(view.current() for _ in range(32)))
+    assert store.looks == 2
 
 
 async def test_a_change_made_elsewhere_is_read_within_a_second(desk: CatalogDesk, clock: StillClock):
