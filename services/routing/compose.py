@@ -119,8 +119,7 @@ def _tickers(
     settings, world = desk.settings, desk.world
 
     async def prolong() -> None:
-        for queue in queues:
-            await queue.prolong()
+        await asyncio.gather(*(queue.prolong() for queue in queues))
 
     async def tell_catalog() -> None:
         await push.tick()

@@ -1,8 +1,14 @@
-"""Claims due Tasks and runs their steps, many at once, as one lane of one process."""
+"""Claims due Tasks and runs their steps, many at once, as one lane of one process.
+
+A step whose claim is lost, or cannot be prolonged before it lapses, is ended: whoever takes over asks the provider's
+records, and a submission that was still under way here could prove them wrong (ATT-7, SEL-25).
+"""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
@@ -14,6 +20,15 @@ StepRunner = Callable[[Desk, Task], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _InHand:
+    """A step and the claim it works under; `held_until` is by this process's monotonic clock."""
+
+    epoch: int
+    step: asyncio.Task[None]
+    held_until: float
+
+
 class WorkQueue:
     """One lane. `scan` and `prolong` are ticks; `drain` ends what is in hand."""
 
@@ -22,7 +37,7 @@ class WorkQueue:
         self._lane = lane
         self._concurrency = concurrency
         self._perform = perform
-        self._running: dict[str, tuple[int, asyncio.Task[None]]] = {}
+        self._running: dict[str, _InHand] = {}
 
     @property
     def in_hand(self) -> int:
@@ -34,31 +49,48 @@ class WorkQueue:
         room = min(self._concurrency - len(self._running), self._desk.settings.claim_batch)
         if room <= 0:
             return False
-        now, until = self._desk.now(), self._desk.in_s(self._desk.settings.worker_lease_s)
+        now, until, held_until = self._desk.now(), *self._lease()
         tasks = await self._desk.store.claim(self._lane, self._desk.worker, room, now, until)
         for task in tasks:
             step = asyncio.ensure_future(self._step(task))
-            self._running[task.id] = (task.epoch, step)
+            self._running[task.id] = _InHand(task.epoch, step, held_until)
         return len(tasks) == room
 
     async def prolong(self) -> None:
         """Prolong the claims in hand: a living worker keeps its Tasks, a dead one's lapse (ATT-7)."""
-        claims = [(task_id, epoch) for task_id, (epoch, _) in self._running.items()]
-        if not claims:
+        asked = dict(self._running)
+        if not asked:
             return
-        until = self._desk.in_s(self._desk.settings.worker_lease_s)
-        for task_id in await self._desk.store.prolong(claims, until):
+        until, held_until = self._lease()
+        try:
+            lost = await self._desk.store.prolong([(name, held.epoch) for name, held in asked.items()], until)
+        except Fault:
+            now = self._desk.world.clock.monotonic()
+            self._abandon(name for name, held in asked.items() if held.held_until <= now)
+            raise
+        for name in asked.keys() - lost:
+            asked[name].held_until = held_until
+        self._abandon(name for name in lost if self._running.get(name) is asked[name])
+
+    def _lease(self) -> tuple[datetime, float]:
+        """The end of a claim that begins now, as others read it and by the clock that never jumps."""
+        lease_s = self._desk.settings.worker_lease_s
+        return self._desk.in_s(lease_s), self._desk.world.clock.monotonic() + lease_s
+
+    def _abandon(self, task_ids: Iterable[str]) -> None:
+        for task_id in task_ids:
             if task_id in self._running:  # else it ended meanwhile
-                log.warning("task %s was taken over; what this process still writes of it changes nothing", task_id)
+                log.warning("the claim of task %s is lost; its step ends, whoever takes over goes on", task_id)
+                self._running[task_id].step.cancel()
 
     async def settled(self) -> None:
         """Return when no step is in hand."""
         while self._running:
-            await asyncio.wait([step for _, step in self._running.values()])
+            await asyncio.wait([held.step for held in self._running.values()])
 
     async def drain(self) -> None:
         """Let the steps in hand finish within `drain_s`; cancel the others, whose states say how they go on."""
-        late = {step for _, step in self._running.values()}
+        late = {held.step for held in self._running.values()}
         left_s = self._desk.settings.drain_s
         while late and left_s > 0:
             await self._prolong_while_draining()
@@ -82,6 +114,7 @@ class WorkQueue:
         try:
             await self._perform(self._desk, task)
         finally:
-            if self._running.get(task.id, (0, None))[0] == task.epoch:  # else claimed anew by this very process
+            held = self._running.get(task.id)
+            if held is not None and held.epoch == task.epoch:  # else claimed anew by this very process
                 del self._running[task.id]
             self._desk.bell.ring()

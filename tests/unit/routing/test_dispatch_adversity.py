@@ -1,9 +1,13 @@
 """What may go wrong around a step: refusals before a byte left, a store or catalogue away, answers that are none."""
 
 import asyncio
+import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
+
+import pytest
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
@@ -131,6 +135,50 @@ async def test_a_task_whose_money_cannot_be_converted_waits_with_that_reason():
     play.catalog.revisions.append(replace(old, revision=2, currency="USD"))
     await play.pass_time(20)
     assert (await play.task()).waiting_reason == "price: no rate from CNY to USD"
+
+
+class Mute(MemoryTasks):
+    """A store that this process cannot reach for its claims."""
+
+    cut_off = False
+
+    async def prolong(self, claims: Sequence[tuple[str, int]], until: datetime) -> frozenset[str]:
+        if self.cut_off:
+            raise AWAY
+        return await super().prolong(claims, until)
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+async def test_a_submission_is_broken_off_once_its_claim_is_lost(cut_off: bool):
+    """ATT-7, SEL-25: taken over, or unable to prolong before the claim lapses, a process goes on with no submission
+    that another one is asking the provider's records about."""
+    store = Mute()
+    play = stage(store=store)
+
+    async def hang(effect: str) -> None:
+        if effect == "provider.submit":
+            await asyncio.Event().wait()
+
+    play.provider.effect = hang
+    await play.submit()
+    await play.dispatch.scan()
+    await turns()
+    play.clock.advance(10)
+    await play.dispatch.prolong()
+    play.clock.advance(14)
+    store.cut_off = cut_off
+    with contextlib.suppress(Fault):
+        await play.dispatch.prolong()
+    await turns()
+    assert play.dispatch.in_hand == 1  # the claim is prolonged, or has not lapsed yet
+    play.clock.advance(16)
+    if not cut_off:
+        await play.desk.store.claim_one("t1", "worker-2", play.clock.now(), play.clock.now())
+    with contextlib.suppress(Fault):
+        await play.dispatch.prolong()
+    await turns()
+    assert play.dispatch.in_hand == 0
+    assert (await play.task()).attempts[0].state is AttemptState.SUBMITTING
 
 
 async def test_a_draining_process_keeps_its_claims_while_steps_are_in_hand():

@@ -144,5 +144,5 @@ async def _nothing(_: str) -> None:
 
 async def _buried(queue: Any) -> None:
     """Every step of a dead process comes to nothing."""
-    steps = [step for _, step in queue._running.values()]
+    steps = [held.step for held in queue._running.values()]
     await asyncio.gather(*steps, return_exceptions=True)
