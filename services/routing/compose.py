@@ -68,7 +68,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
         WorkQueue(desk, Lane.FOLLOW, settings.follow_concurrency, perform_step),
     )
     push = CatalogPush(view, desk.health, desk.capacity, desk.quotes, world.clock)
-    catalog_desk = CatalogDesk(stores.catalog, view, desk.provider, world.clock)
+    catalog_desk = CatalogDesk(stores.catalog, view, desk.provider, world.clock, tell=push.tick)
     tickers = _tickers(desk, queues, push, catalog_desk)
 
     async def drain() -> None:

@@ -1,7 +1,8 @@
 """What the catalogue's use-cases have at hand, and the catalogue as dispatch reads it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from libs.faults.fault import Fault
@@ -14,6 +15,8 @@ from services.routing.ports import CatalogStore, Provider
 KEPT = 16
 """Revisions kept in memory: Attempts in flight use few."""
 FRESH_S = 1.0
+TELL_S = 3.0
+"""A change is answered when all peers know it, and after this time at the latest; the rest is the push's to repeat."""
 
 
 class CatalogView:
@@ -71,13 +74,15 @@ class CatalogView:
 
 @dataclass(frozen=True, slots=True)
 class CatalogDesk:
-    """Ports and clock of this process. `changed` is called after every commit, to push sooner than the next tick."""
+    """Ports and clock of this process. After every commit `changed` is called, to push sooner than the next tick, and
+    `tell` is awaited: whoever was answered may build on what peers were told."""
 
     store: CatalogStore
     view: CatalogView
     provider: Provider
     clock: Clock
     changed: list[Callable[[], None]] = field(default_factory=list)
+    tell: Callable[[], Awaitable[object]] | None = None
 
     async def commit(self, base: int, plan: Plan) -> None:
         """Write a plan that changes something, and let this process know. Fault `revision_conflict` if overtaken."""
@@ -87,6 +92,10 @@ class CatalogDesk:
         self.view.learned(plan.catalog)
         for listener in self.changed:
             listener()
+        if self.tell is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TELL_S):
+                    await self.tell()
 
     async def around(self, catalog: Catalog) -> Surroundings:
         """What provider_adapter says about the dialects and secrets that a catalogue names.

@@ -4,6 +4,7 @@ Declarative and idempotent: the whole catalogue is told every time, what is abse
 revision than the last is ignored there. Told again every `again_s`, so that a peer that lost its memory learns it.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -44,9 +45,14 @@ class CatalogPush:
             "capacity": capacity.apply_limits,
         }
         self._told: dict[str, _Told] = {}
+        self._turn = asyncio.Lock()
 
     async def tick(self) -> bool:
         """Tell whoever has not acknowledged. True when all three are at the newest revision."""
+        async with self._turn:  # the loop and a change that waits for it would tell everything twice
+            return await self._tell_all()
+
+    async def _tell_all(self) -> bool:
         try:
             catalog = await self._reader.current()
         except Fault as fault:
