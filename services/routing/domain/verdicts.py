@@ -24,6 +24,7 @@ from services.routing.domain.decision import AlertDraft, Decision, Fate, Inputs,
 from services.routing.domain.guardrails import amount
 
 UNAVAILABLE_STEPS = frozenset({"SEL-4", "SEL-8"})
+UNFIT_STEPS = frozenset({"SEL-5", "SEL-6"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,8 @@ def _failure(round_: Round) -> _Failure:
     pool = round_.considered
     steps = {c.drop.step for c in pool if c.drop}
     fitting = [c for c in pool if c.drop is None or c.drop.step != "SEL-5"]
-    over = [c for c in fitting if c.over is not None and (c.drop is None or c.drop.step not in UNAVAILABLE_STEPS)]
+    out = UNAVAILABLE_STEPS | UNFIT_STEPS
+    over = [c for c in fitting if c.over is not None and (c.drop is None or c.drop.step not in out)]
     model = round_.inputs.model.id
     if fitting and all(c.drop and c.drop.step == "SEL-6" for c in fitting):
         return _Failure("real_person_rejected", f"no supply of model {model!r} admits real people")
@@ -220,7 +222,7 @@ def _summary(pool: Sequence[Candidate]) -> str:
 
 def _alerts(round_: Round) -> list[AlertDraft]:
     """TIER-7: every exact Supply that fits this request is out of use or ill, none is merely full."""
-    fitting = [c for c in round_.candidates[Tier.EXACT] if c.drop is None or c.drop.step not in ("SEL-5", "SEL-6")]
+    fitting = [c for c in round_.candidates[Tier.EXACT] if c.drop is None or c.drop.step not in UNFIT_STEPS]
     if not fitting or not all(c.drop and c.drop.step in UNAVAILABLE_STEPS for c in fitting):
         return []
     model = round_.inputs.model.id

@@ -140,6 +140,14 @@ def test_what_was_spent_counts_towards_the_absolute_limit():
     assert select(market(offer("a/x", price="4.00"), spent=spent)).chosen == "a/x"
 
 
+def test_a_supply_that_may_not_serve_is_not_too_dear():
+    """SEL-6, COST-7: what refuses real people is no price that a caller could pay; the one that could serve is out."""
+    given = {"prompt": "a portrait", "duration_s": 5, "real_person": True}
+    dear = offer("a/dear", price="60.00", real_person=RealPerson.FORBIDDEN)
+    decision = select(market(dear, offer("b/out", price="5.00", admin=Admin.DISABLED), given=given))
+    assert (decision.verdict, decision.failure_code) == (Verdict.FAIL, "supply_unavailable")
+
+
 def test_without_a_baseline_the_absolute_limit_alone_holds():
     """COST-5, COST-6: there is nothing to multiply when no exact Supply has a price."""
     decision = select(market(offer("a/x", price=None), offer("b/y", "fallback", "49.00")))
