@@ -1,6 +1,7 @@
 """Applying, publishing and an operator's word, over the memory store."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -352,3 +353,17 @@ async def test_a_change_made_elsewhere_is_read_within_a_second(desk: CatalogDesk
     assert (await desk.view.current()).revision == 1, "at once where it was made"
     await clock.sleep(1)
     assert (await elsewhere.current()).revision == 1
+
+
+async def test_a_change_is_answered_after_its_peers_were_told(desk: CatalogDesk):
+    """CAT-1: whoever was answered may build on what peers know; a file that changes nothing tells nothing."""
+    told = []
+
+    async def tell() -> None:
+        told.append((await desk.view.current()).revision)
+
+    telling = replace(desk, tell=tell)
+    await apply_catalog(telling, MARKET, merge=False)
+    assert told == [1]
+    await apply_catalog(telling, MARKET, merge=False)
+    assert told == [1]
