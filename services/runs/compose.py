@@ -42,7 +42,12 @@ def assemble(runs: Runs, settings: Settings, channels: Any, world: World) -> Com
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
     follow = Ticker("runs.follow", advance.follow_running, world=world, interval_s=settings.follow_interval_s)
     watch = Ticker("runs.watch", hub.poll, world=world, interval_s=settings.watch_interval_s)
-    servicer = RunsServicer(runs, routing, hub, world, created=submit.wake)
+
+    def cancelled() -> None:
+        submit.wake()
+        follow.wake()
+
+    servicer = RunsServicer(runs, routing, hub, world, created=submit.wake, cancelled=cancelled)
     return ComposedContext(
         SCHEMA,
         ((SERVICE, lambda server: add_RunsServiceServicer_to_server(servicer, server)),),

@@ -1,6 +1,6 @@
 """Inbound: decode, call the use-case, encode."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from libs.kernel.world import World
@@ -26,14 +26,27 @@ def _batch(events: list[Event]) -> pb.StreamRunEventsResponse:
 
 
 class RunsServicer(RunsServiceServicer):
-    """`pointsman.runs.v1.RunsService`. `created` is called after a Run was added, so that its work begins at once."""
+    """`pointsman.runs.v1.RunsService`.
 
-    def __init__(self, runs: Runs, routing: Routing, hub: Hub, world: World, created: Any) -> None:
+    `created` is called after a Run was added and `cancelled` after a cancel was kept, so that the work begins at once.
+    """
+
+    def __init__(
+        self,
+        runs: Runs,
+        routing: Routing,
+        hub: Hub,
+        world: World,
+        *,
+        created: Callable[[], None],
+        cancelled: Callable[[], None],
+    ) -> None:
         self._runs = runs
         self._routing = routing
         self._hub = hub
         self._world = world
         self._created = created
+        self._cancelled = cancelled
 
     async def CreateRun(self, request: pb.CreateRunRequest, context: Any) -> pb.CreateRunResponse:
         """Creates a Run; answers before any work is done."""
@@ -75,7 +88,7 @@ class RunsServicer(RunsServiceServicer):
     async def CancelRun(self, request: pb.CancelRunRequest, context: Any) -> pb.CancelRunResponse:
         """Asks for a Run to end."""
         run = await cancel_run(self._runs, self._world, request.tenant, request.run_id)
-        await self._hub.tell(run.id, run.last_sequence)
+        self._cancelled()
         return pb.CancelRunResponse(run=wire.run_to_proto(run))
 
     async def StreamRunEvents(

@@ -1,8 +1,8 @@
 """The two ticks that carry every live Run on: hand new ones to routing, and follow those under way.
 
 Recovery is the same road: `pending` is submitted again (one Task, whatever crashed in between), `running` is followed
-again. No transaction is open while routing is asked; a write that finds a newer revision is dropped, because whoever
-wrote it did the same work.
+again. A cancel is a flag that both ticks read: whoever handed a Task over while it came passes it on. No transaction is
+open while routing is asked; a write that finds a newer revision is dropped, because whoever wrote it did the same work.
 """
 
 import logging
@@ -51,8 +51,14 @@ class Advance:
                 if run.cancel_requested and task.state not in engine.TASK_ENDS:
                     await self._quietly(run, self._routing.cancel, run.node.task_id)
 
-    async def _submit(self, run: Run) -> bool:
+    async def _submit(self, listed: Run) -> bool:
         now = self._world.clock.now
+        # The list was read before the Runs ahead of this one were handed over: a cancel may have come since.
+        run = await self._runs.get(listed.id)
+        if run is None or run.state is not RunState.PENDING:
+            return False
+        if run.cancel_requested:
+            return await self._stop(run)
         try:
             await self._routing.submit(run)
         except Fault as fault:
@@ -61,7 +67,34 @@ class Advance:
                 return False
             failure = Failure(fault.category, fault.scope, fault.retryable, fault.code, fault.message)
             return await self._save(run, engine.refused(run, failure, now()))
-        return await self._save(run, engine.started(run, now()))
+        return await self._save(run, engine.started(run, now())) or await self._overtaken(run)
+
+    async def _overtaken(self, submitted: Run) -> bool:
+        """Somebody wrote while the Task was handed over: another replica, or a cancel, which holds for the Task."""
+        run = await self._runs.get(submitted.id)
+        if run is None or not run.cancel_requested:
+            return False
+        if run.state is RunState.PENDING:
+            return await self._stop(run)
+        await self._quietly(run, self._routing.cancel, run.node.task_id)
+        return False
+
+    async def _stop(self, run: Run) -> bool:
+        """A cancel before the start: ends the Run if routing has no Task of it, else leaves the end to it (ATT-8).
+
+        An earlier process may have handed the Task over and died before it could say so.
+        """
+        now = self._world.clock.now()
+        try:
+            known = await self._routing.tasks([run.node.task_id])
+        except Fault as fault:
+            log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
+            return False
+        if run.node.task_id not in known:
+            return await self._save(run, engine.cancelled_before_start(run, now))
+        saved = await self._save(run, engine.started(run, now))
+        await self._quietly(run, self._routing.cancel, run.node.task_id)
+        return saved
 
     async def _save(self, before: Run, change: Change) -> bool:
         after, drafts = change

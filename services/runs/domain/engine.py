@@ -62,7 +62,7 @@ def refused(run: Run, failure: Failure, now: datetime) -> Change:
 
 
 def cancelled_before_start(run: Run, now: datetime) -> Change:
-    """A cancel came before anything was handed to routing."""
+    """A cancel came before anything was handed to routing, which was asked."""
     if run.state is not RunState.PENDING:
         return run, ()
     return _ended(run, replace(run.node, state=NodeState.CANCELLED), RunState.CANCELLED, None, now)

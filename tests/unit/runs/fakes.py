@@ -1,6 +1,6 @@
 """Stand-ins for what runs calls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from libs.faults.fault import Fault
@@ -17,6 +17,8 @@ class FakeRouting:
     cancelled: list[str] = field(default_factory=list)
     fault: Fault | None = None
     """What every submission raises, if anything."""
+    during_submit: Callable[[], Awaitable[None]] | None = None
+    """What happens while a submission is on its way."""
 
     async def validate(self, tenant: str, order: Order) -> None:
         """Accept what the model's name does not forbid."""
@@ -28,6 +30,8 @@ class FakeRouting:
         if self.fault is not None:
             raise self.fault
         self.submitted.append(run.node.task_id)
+        if self.during_submit is not None:
+            await self.during_submit()
 
     async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
         """Those that are known."""

@@ -195,13 +195,56 @@ async def test_a_cursor_that_lies_ahead_is_refused(after: int) -> None:
 
 
 async def test_a_cancel_before_the_start_ends_the_run_and_calls_nobody() -> None:
-    """ATT-8: what was never handed over is cancelled at once; cancelling again is harmless."""
+    """ATT-8: what was never handed over ends with the next tick; cancelling again is harmless."""
     house = House()
     run = await house.create()
-    assert (await cancel_run(house.runs, house.world, "a", run.id)).state is RunState.CANCELLED
-    assert (await cancel_run(house.runs, house.world, "a", run.id)).state is RunState.CANCELLED
+    assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
+    assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
     await house.advance.submit_pending()
+    assert (await cancel_run(house.runs, house.world, "a", run.id)).state is RunState.CANCELLED
     assert (house.routing.submitted, house.routing.cancelled) == ([], [])
+
+
+async def test_a_cancel_that_meets_the_handing_over_reaches_the_task() -> None:
+    """ATT-8: no Run is cancelled while its Task goes on, unknown to anybody, and is paid for."""
+    house = House()
+    run = await house.create()
+
+    async def cancel_meanwhile() -> None:
+        house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 1, "queued", None)
+        await cancel_run(house.runs, house.world, "a", run.id)
+
+    house.routing.during_submit = cancel_meanwhile
+    await house.advance.submit_pending()
+    assert house.routing.cancelled == [run.node.task_id]
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.RUNNING
+    await house.end(run, "cancelled")
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.CANCELLED
+
+
+async def test_a_cancel_finds_the_task_that_a_dead_process_handed_over() -> None:
+    """ATT-8, RUN-6: a crash between the handing over and its record leaves no Task behind."""
+    house = House()
+    run = await house.create()
+    house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 1, "queued", None)
+    await cancel_run(house.runs, house.world, "a", run.id)
+    await house.advance.submit_pending()
+    assert (house.routing.submitted, house.routing.cancelled) == ([], [run.node.task_id])
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.RUNNING
+
+
+async def test_a_cancel_holds_for_a_run_that_stands_in_the_list_behind_another() -> None:
+    """ATT-8: the list of pending Runs is older than a cancel that comes while the first of them is handed over."""
+    house = House()
+    first, second = await house.create(), await house.create()
+
+    async def cancel_the_other() -> None:
+        await cancel_run(house.runs, house.world, "a", second.id)
+
+    house.routing.during_submit = cancel_the_other
+    await house.advance.submit_pending()
+    assert house.routing.submitted == [first.node.task_id]
+    assert (await find_run(house.runs, "a", second.id)).state is RunState.CANCELLED
 
 
 async def test_a_cancel_is_passed_on_until_the_task_ends() -> None:
