@@ -39,14 +39,17 @@ async def dispatch_task(desk: Desk, task: Task) -> None:
             await _cannot_decide(desk, task, error)
             return
         if placed.refused is not None:
-            task = await _record_refusal(desk, task, placed, placed.refused)
+            before, task = task.round_key, await _record_refusal(desk, task, placed, placed.refused)
+            if task.round_key == before:
+                break  # the same gate again: no snapshot shows it, so another look at once would find the same
             continue
         if placed.lease is not None:
             await _begin(desk, task, placed, placed.lease)
         else:
             await _rest(desk, task, placed)
         return
-    await _wait(desk, task, task.waiting_reason, desk.in_s(desk.settings.waiting_look_s))
+    look_s = desk.settings.waiting_look_s * desk.room.pauses(task, desk.now())
+    await _wait(desk, task, task.waiting_reason, desk.in_s(look_s))
 
 
 async def _place(desk: Desk, task: Task) -> _Placed:
@@ -142,14 +145,18 @@ def _attempt(task: Task, placed: _Placed, inputs: Inputs, lease: Reserved, now: 
 
 
 async def _record_refusal(desk: Desk, task: Task, placed: _Placed, refused: Refused) -> Task:
-    """SEL-17: the round stays, and another one follows with fresh snapshots."""
+    """SEL-17: the round stays, and another one follows with fresh snapshots. An equal one is not kept again."""
     inputs = placed.gathered.inputs
     assert inputs is not None  # only a decision over inputs is reserved
     note = f"{refused.level} {refused.gate} {refused.used} of {refused.limit}"
-    after = transitions.waiting(_with_round(task, placed.decision), f"capacity: {note}", desk.now())
+    now, until = desk.now(), desk.in_s(desk.settings.worker_lease_s)
+    key = f"{round_key(placed.decision)} {refused.level} {refused.gate}"
+    waiting = transitions.waiting(replace(task, round_key=key), f"capacity: {note}", now)
+    if key == task.round_key:
+        return await desk.store.save(Write(task, waiting, now, until=until))
+    after = replace(waiting, rounds=task.rounds + 1)
     kept = make_round(task.id, after.rounds, inputs, placed.decision, RoundOutcome.REFUSED, note)
-    until = desk.in_s(desk.settings.worker_lease_s)
-    return await desk.store.save(Write(task, after, desk.now(), (kept,), until=until))
+    return await desk.store.save(Write(task, after, now, (kept,), until=until))
 
 
 async def _rest(desk: Desk, task: Task, placed: _Placed) -> None:

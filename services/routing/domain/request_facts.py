@@ -1,7 +1,7 @@
 """What a request needs, read once from its input: the figures that capabilities and limits are compared with.
 
 Laws of this file:
-- reading never fails: `request_check` has refused what has the wrong shape, and what is left out needs nothing;
+- reading never fails: `input_shape` has refused what has the wrong shape, and what is left out needs nothing;
 - `normalised` is idempotent, so a request may be normalised where it enters and again where it is decided.
 """
 
@@ -12,7 +12,6 @@ from typing import Any
 from services.routing.domain.catalog import Kind, Spec
 
 MATERIAL_LISTS = ("reference_images", "reference_videos", "reference_audios")
-MATERIALS = ("first_frame", "last_frame")
 DEFAULT_DURATION_S = 5
 CHARACTERS_PER_TOKEN = 4
 """A low estimate on purpose: a supply is not dropped on a guess that may be too high."""

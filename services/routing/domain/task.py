@@ -187,7 +187,7 @@ class Task:
     finished_at: datetime | None = None
     cancel_reason: str = ""
     round_key: str = ""
-    """Digest of the last saved round's verdict and fates; an equal round is not saved again."""
+    """Digest of the last saved round's verdict and fates, and the gate that refused it; an equal one is not saved."""
 
     @property
     def live(self) -> Attempt | None:

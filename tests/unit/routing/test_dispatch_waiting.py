@@ -143,7 +143,8 @@ async def test_a_refused_reservation_is_a_round_of_its_own():
 async def test_refusals_without_end_become_a_wait():
     """SEL-17, ATT-10: a step tries a bounded number of rounds, then the Task waits for the gate that refused."""
     play = stage(rounds_per_step=3)
-    play.capacity.refusals = [Refused("channel a", "concurrency", 5, 5)] * 3
+    full = Refused("channel a", "concurrency", 5, 5)
+    play.capacity.refusals = [full, Refused("supply a/clip", "concurrency", 5, 5), full]
     await play.submit()
     await play.dispatch.scan()
     await play.dispatch.settled()
@@ -151,6 +152,22 @@ async def test_refusals_without_end_become_a_wait():
     assert task.state is TaskState.QUEUED
     assert task.waiting_reason == "capacity: channel a concurrency 5 of 5"
     assert task.rounds == 3
+
+
+async def test_a_gate_that_no_snapshot_shows_is_asked_once_a_look_and_told_once():
+    """SEL-17, ATT-10: refused for the same reason again and again, a Task adds no round and makes no haste."""
+    play = stage(offers=catalog(supply("a/clip")))
+    play.capacity.refusals = [Refused("supply a/clip", "requests", 60, 60)] * 100
+    await play.submit()
+    await play.work()
+    await play.pass_time(10)
+    assert 70 <= len(play.capacity.refusals) < 100
+    task = await play.task()
+    assert task.waiting_reason == "capacity: supply a/clip requests 60 of 60"
+    assert [item.outcome for item in await play.desk.store.rounds("t1")] == ["refused"]
+    play.capacity.refusals = []
+    await play.pass_time(1)
+    assert (await play.task()).state is TaskState.RUNNING
 
 
 async def test_without_an_answer_of_governance_nobody_is_admitted():
