@@ -41,7 +41,10 @@ class RemoteProvider:
                 text = f"no answer to the submission at {supply.id} ({fault.code})"
                 raise Fault.of("submission_unknown", text) from fault
             raise
-        return wire.submitted_from_proto(answer)
+        sent = wire.submitted_from_proto(answer)
+        if sent.delivered is None and not sent.provider_task_id:
+            raise Fault.of("submission_unknown", f"the answer to the submission at {supply.id} names no job")
+        return sent
 
     @faulting
     async def poll(self, channel: Channel, supply: Supply, attempt: Attempt) -> Polled:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
@@ -28,6 +29,12 @@ SUPPLY = subject_pb2.SUBJECT_KIND_SUPPLY
 GLOBAL = subject_pb2.SUBJECT_KIND_GLOBAL
 Views = Mapping[str, HealthView]
 
+
+def _word(enum: Any, number: int, prefix: str, other: str) -> str:
+    """An enum value as a word of the domain; `other` where none was set or a later release has set it."""
+    return enum.Name(number).removeprefix(prefix).lower() if number and number in enum.values() else other
+
+
 # --- Health -----------------------------------------------------------------------------------------------------------
 
 _TIMES = ("cooldown", "account_cooldown", "capacity_cooldown", "escalation_window", "window")
@@ -41,7 +48,7 @@ _RATES = frozenset({"failure_rate", "degraded_rate"})
 def health_views(
     message: health_service_pb2.GetSnapshotResponse,
 ) -> tuple[dict[str, HealthView], dict[str, HealthView]]:
-    """(by Channel id, by Supply id)."""
+    """(by Channel id, by Supply id). A state from a later release reads as degraded; its limit holds as told."""
     views: dict[int, dict[str, HealthView]] = {CHANNEL: {}, SUPPLY: {}}
     for item in message.subjects:
         views.setdefault(item.subject.kind, {})[item.subject.id] = _health_view(item)
@@ -50,7 +57,7 @@ def health_views(
 
 def _health_view(item: health_pb2.SubjectHealth) -> HealthView:
     return HealthView(
-        state=health_pb2.HealthState.Name(item.state).removeprefix("HEALTH_STATE_").lower(),
+        state=_word(health_pb2.HealthState, item.state, "HEALTH_STATE_", "degraded"),
         epoch=item.epoch,
         revision=item.revision,
         limit=item.effective_concurrency if item.HasField("effective_concurrency") else None,
@@ -181,7 +188,7 @@ def reserved_from_proto(message: capacity_service_pb2.ReserveResponse) -> Reserv
     sort = subject_pb2.SubjectKind.Name(refusal.subject.kind).removeprefix("SUBJECT_KIND_").lower()
     return Refused(
         level=f"{sort} {refusal.subject.id}",
-        gate=capacity_pb2.Gate.Name(refusal.gate).removeprefix("GATE_").lower(),
+        gate=_word(capacity_pb2.Gate, refusal.gate, "GATE_", "another gate"),
         limit=refusal.limit,
         used=refusal.used,
         retry_at=time_from_proto(refusal.retry_time),
@@ -293,10 +300,8 @@ def submitted_from_proto(message: provider_service_pb2.SubmitResponse) -> Submit
 
 def polled_from_proto(message: provider_service_pb2.PollResponse) -> Polled:
     """Where it stands. A state from a later release reads as running: the next poll asks again."""
-    known = message.state in provider_pb2.JobState.values() and message.state != provider_pb2.JOB_STATE_UNSPECIFIED
-    state = provider_pb2.JobState.Name(message.state).removeprefix("JOB_STATE_").lower() if known else "running"
     return Polled(
-        state=state,
+        state=_word(provider_pb2.JobState, message.state, "JOB_STATE_", "running"),
         delivered=_delivered(message.result) if message.HasField("result") else None,
         failure=failures.from_proto(message.failure) if message.HasField("failure") else None,
     )
@@ -304,9 +309,7 @@ def polled_from_proto(message: provider_service_pb2.PollResponse) -> Polled:
 
 def reconciled_from_proto(message: provider_service_pb2.ReconcileResponse) -> Reconciled:
     """The verdict; one that this release does not know is `unknown`."""
-    known = message.verdict in provider_pb2.ReconcileVerdict.values() and message.verdict != 0
-    name = provider_pb2.ReconcileVerdict.Name(message.verdict) if known else "RECONCILE_VERDICT_UNKNOWN"
-    verdict = name.removeprefix("RECONCILE_VERDICT_").lower()
+    verdict = _word(provider_pb2.ReconcileVerdict, message.verdict, "RECONCILE_VERDICT_", "unknown")
     return Reconciled(verdict, message.provider_task_id, message.evidence)
 
 

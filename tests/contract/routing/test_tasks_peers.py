@@ -15,6 +15,7 @@ from pointsman.capacity.v1.capacity_service_pb2_grpc import (
     add_CapacityServiceServicer_to_server,
 )
 from pointsman.common.v1 import subject_pb2
+from pointsman.health.v1 import health_pb2, health_service_pb2
 from pointsman.provider_adapter.v1 import provider_pb2
 from pointsman.provider_adapter.v1 import provider_service_pb2 as provider
 from pointsman.provider_adapter.v1.provider_service_pb2_grpc import (
@@ -26,6 +27,7 @@ from services.routing.domain.task import Attempt, AttemptState
 from services.routing.peers.capacity import RemoteCapacity
 from services.routing.peers.provider import RemoteProvider
 from services.routing.ports import Refused
+from services.routing.wire import peers as wire
 from tests.contract.routing.tasks_stores import attempt, queued
 from tests.unit.routing.dispatch_offers import catalog, supply
 
@@ -69,6 +71,9 @@ CLIP = supply("a/clip")
 CHANNEL = catalog(CLIP).channels["a"]
 
 
+SUBJECT = subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_SUPPLY, id="a/clip")
+
+
 def sent() -> Attempt:
     """An Attempt on its way."""
     return attempt(queued("t1"), state=AttemptState.SUBMITTING)
@@ -82,10 +87,11 @@ def sent() -> Attempt:
         Fault.of("peer_unavailable", "gone"),
         Fault.of("cancelled", "stopping"),
         Fault.of("submission_unknown", "reset"),
+        provider.SubmitResponse(),
     ],
 )
 async def test_what_proves_nothing_of_a_submission_is_unknown(peer: Peer, channels: Channels, answer: Any):
-    """ERR-1, ATT-6: a bug, a timeout, a lost peer or a stopped one may hide a job that was taken."""
+    """ERR-1, ATT-6: a bug, a timeout, a lost or stopped peer, an answer without a job may hide one that was taken."""
     peer.answer = answer
     with pytest.raises(Fault) as caught:
         await RemoteProvider(channels.to("provider_adapter"), 5, 5).submit(CHANNEL, CLIP, sent())
@@ -127,7 +133,7 @@ async def test_a_job_is_sent_as_it_was_decided(peer: Peer, channels: Channels):
 
 
 async def test_states_of_a_later_release_are_asked_for_again(peer: Peer, channels: Channels):
-    """ERR-3: an unknown job state reads as running, an unknown verdict as unknown."""
+    """ERR-3: a job reads as running, a verdict as unknown, health as degraded; no gate of theirs ends a step."""
     remote = RemoteProvider(channels.to("provider_adapter"), 5, 5)
     peer.answer = provider.PollResponse(state=99)
     assert (await remote.poll(CHANNEL, CLIP, sent())).state == "running"
@@ -135,6 +141,12 @@ async def test_states_of_a_later_release_are_asked_for_again(peer: Peer, channel
     assert (await remote.reconcile(CHANNEL, CLIP, sent())).verdict == "unknown"
     peer.answer = provider.PollResponse(state=provider_pb2.JOB_STATE_CANCELLED)
     assert (await remote.poll(CHANNEL, CLIP, sent())).state == "cancelled"
+    later = health_pb2.SubjectHealth(subject=SUBJECT, state=99, effective_concurrency=0)
+    _, views = wire.health_views(health_service_pb2.GetSnapshotResponse(subjects=[later]))
+    assert (views["a/clip"].state, views["a/clip"].limit) == ("degraded", 0)
+    peer.answer = capacity_service_pb2.ReserveResponse(refusal=capacity_pb2.Refusal(subject=SUBJECT, gate=99))
+    refused = await RemoteCapacity(channels.to("capacity"), 5, 60).reserve("l1", CLIP, HealthView(), HealthView())
+    assert refused == Refused("supply a/clip", "another gate", 0, 0)
 
 
 async def test_a_refusal_names_level_and_gate(peer: Peer, channels: Channels):
