@@ -13,12 +13,13 @@ LAYOUTS = {"all-in-one": AllInOne, "seven-processes": SevenProcesses}
 
 @pytest.fixture(scope="module", params=LAYOUTS.values(), ids=LAYOUTS.keys())
 def started(request: pytest.FixtureRequest) -> Iterator[Stack]:
-    """A stack for the tests of one module. At its end nothing of it may be left."""
+    """A stack for the tests of one module. At its end nothing of it may be left, and nothing went wrong unseen."""
     with asyncio.Runner() as runner:
         context = running(request.param, setting())
         stack = runner.run(context.__aenter__())
         yield stack
         runner.run(context.__aexit__(None, None, None))
+        assert stack.said == []
 
 
 @pytest.fixture

@@ -67,6 +67,8 @@ class Stack:
         """One key of every tenant that has Runs here: for the books."""
         self.api: Visitor
         self.lab: Lab
+        self.said: list[str] = []
+        """What the product complained of, once the stack is gone."""
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     async def start(self) -> None:
@@ -178,14 +180,17 @@ class Stack:
         logs = {log.name: log.read_text(errors="replace")[-1500:] for log in sorted(self.folder.glob("*.log"))}
         return "\n".join(f"--- {name}\n{text}" for name, text in logs.items())
 
-    def complaints(self) -> list[str]:
-        """Log lines of the product at level error or above."""
-        found = []
-        for log in sorted(self.folder.glob("*.log")):
-            for line in log.read_text(errors="replace").splitlines() if log.stem != "studio" else ():
-                if line.startswith("{") and json.loads(line).get("level", "").lower() in {"error", "critical"}:
-                    found.append(f"{log.stem}: {line}")
-        return found
+    def _complaints(self) -> list[str]:
+        """Log lines of the product at level error or above, and whatever it died of."""
+        logs = [log for log in sorted(self.folder.glob("*.log")) if log.stem != "studio"]
+        lines = [(log.stem, line) for log in logs for line in log.read_text(errors="replace").splitlines()]
+        return [f"{name}: {line}" for name, line in lines if _is_complaint(line)]
+
+
+def _is_complaint(line: str) -> bool:
+    if line.startswith("{"):
+        return json.loads(line).get("level") in {"error", "critical"}
+    return line.startswith("Traceback")
 
 
 class AllInOne(Stack):
@@ -272,6 +277,7 @@ async def running(kind: type[Stack], setting: Setting, *, start: bool = True) ->
             raise
         finally:
             await stack.stop()
+            stack.said = stack._complaints()
 
 
 async def _until(condition: Callable[[], bool], within_s: float) -> None:
