@@ -4,7 +4,7 @@ The first step that drops it is its fate; what comes after is still computed as 
 is full *and* too dear is not worth waiting for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -94,17 +94,24 @@ class Assessor:
             self.by_rule[binding.rule] = Shape(changed.input, facts, rule.id, changed.dropped)
         return self.by_rule[binding.rule]
 
-    def counts_for_baseline(self, binding: Binding) -> bool:
-        """COST-5: exact and fitting by hard capability, healthy or not.
+    def baseline_quotes(self, bindings: Sequence[Binding]) -> list[Decimal]:
+        """COST-5: the quotes of the exact Supplies that fit by hard capability, healthy or not.
 
-        An outage must not raise the limits, so health is not asked. What an operator took off the market is no price
-        of the market, so the administrative state is.
+        An outage must not raise the limits, so health is not asked. What an operator took off the market holds the
+        others down no longer; but where nothing else is left its price still stands, or a word meant to spare a Supply
+        would let the fallbacks cost what they like.
         """
-        supply = self.inputs.supplies.get(binding.supply) if binding.tier is Tier.EXACT else None
-        channel = self.inputs.channels.get(supply.channel) if supply else None
-        if supply is None or channel is None or availability.forbidden(channel, supply):
-            return False
-        return self.misfit(supply, self.asked.facts) is None
+        in_use: list[Decimal] = []
+        taken_out: list[Decimal] = []
+        for binding in bindings:
+            supply = self.inputs.supplies.get(binding.supply) if binding.tier is Tier.EXACT else None
+            channel = self.inputs.channels.get(supply.channel) if supply else None
+            quote = self.inputs.quotes.get(binding.supply)
+            if supply is None or channel is None or quote is None or quote.amount is None:
+                continue
+            if self.misfit(supply, self.asked.facts) is None:
+                (taken_out if availability.forbidden(channel, supply) else in_use).append(quote.amount)
+        return in_use or taken_out
 
     def misfit(self, supply: Supply, facts: Facts) -> Drop | None:
         """SEL-5; what the request as asked needs is compared once, though the baseline asks too."""

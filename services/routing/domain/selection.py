@@ -104,9 +104,8 @@ def _inadmissible(inputs: Inputs) -> tuple[str, str, str, str] | None:
 
 
 def _guard(inputs: Inputs, assessor: Assessor, bindings: Sequence[Binding]) -> Guard:
-    quotes = (inputs.quotes.get(b.supply) for b in bindings if assessor.counts_for_baseline(b))
-    amounts = [quote.amount for quote in quotes if quote is not None and quote.amount is not None]
-    return Guard(inputs.policy, inputs.currency, baseline_of(amounts), inputs.spent.amount)
+    baseline = baseline_of(assessor.baseline_quotes(bindings))
+    return Guard(inputs.policy, inputs.currency, baseline, inputs.spent.amount)
 
 
 def _search(inputs: Inputs, candidates: dict[Tier, list[Candidate]], strict: bool) -> _Pass:

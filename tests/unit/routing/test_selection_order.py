@@ -112,6 +112,16 @@ def test_what_the_operator_took_out_is_no_price_of_the_market(admin):
     assert (decision.chosen, decision.baseline) == ("b/x", Money("CNY", Decimal("5.00")))
 
 
+@pytest.mark.parametrize("admin", [Admin.DRAINING, Admin.DISABLED])
+def test_taking_the_only_exact_supply_out_frees_no_fallback_of_its_limit(admin):
+    """COST-5, COST-6: its price is the only one of the market, so it still says what a fallback may cost."""
+    out = offer("a/out", price="5.00", admin=admin)
+    assert select(market(out, offer("b/x", "fallback", "10.00"))).chosen == "b/x"
+    decision = select(market(out, offer("b/x", "fallback", "10.01")))
+    assert (decision.chosen, decision.baseline) == ("", Money("CNY", Decimal("5.00")))
+    assert fates(decision)["b/x"] == ("SEL-11", "fallback_cost_multiplier_limit")
+
+
 @pytest.mark.parametrize(
     "tier, price, order, reason",
     [
