@@ -18,6 +18,7 @@ from services.routing.domain.attempts import (
     cost_of_failure,
     fault,
     outcome_is_told,
+    turned_away,
 )
 from services.routing.domain.catalog import Policy
 from services.routing.domain.decision import AlertDraft
@@ -57,7 +58,7 @@ async def fail(
     now = desk.now()
     if cost is None:
         cost = Money.zero(attempt.quote.currency)
-        if sent:
+        if sent and not turned_away(attempt, failure):
             supply = (await desk.catalog.at(attempt.catalog_revision)).supplies.get(attempt.supply)
             cost = cost_of_failure(attempt.quote, bool(supply and supply.charges_on_failure))
     ended = transitions.attempt_ended(

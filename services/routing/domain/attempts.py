@@ -129,6 +129,15 @@ def spent_in(spent: Money, currency: str, fx: Mapping[str, Decimal]) -> Money | 
     return None if rate is None else Money(currency, spent.amount * rate).rounded()
 
 
+def turned_away(attempt: Attempt, failure: Failure) -> bool:
+    """Whether it never became a job: refused for its request, the account or want of room, so nothing can be charged.
+
+    Of a 5xx that is not known: the machinery may have worked, and been paid, before it broke.
+    """
+    refused = failure.category in ("request", "capacity") or failure.scope == "channel"
+    return refused and not attempt.provider_task_id
+
+
 def cost_of_failure(quote: Money, charges_on_failure: bool) -> Money:
     """What a failed Attempt has cost."""
     return quote if charges_on_failure else Money.zero(quote.currency)

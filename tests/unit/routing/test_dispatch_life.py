@@ -143,6 +143,20 @@ async def test_a_failure_is_paid_for_where_the_supply_charges_it():
     assert done.spent == Money("CNY", Decimal(2))
 
 
+@pytest.mark.parametrize(
+    "code, spent", [("rate_limited", 1), ("key_invalid", 1), ("connect_failed", 1), ("provider_error", 2)]
+)
+async def test_a_refusal_at_the_door_is_never_paid_for(code: str, spent: int):
+    """COST-7, VER-7: what never became a job cost nothing, also where failures are charged; of a 500 nobody knows."""
+    play = stage(offers=catalog(*(supply(name, charges_on_failure=True) for name in ("a/clip", "b/clip"))))
+    play.provider.answers["a/clip"] = [Fault.of(code, "refused")]
+    await play.submit()
+    await play.pass_time(6)
+    done = await play.task()
+    assert [attempt.supply for attempt in done.attempts] == ["a/clip", "b/clip"]
+    assert done.spent == Money("CNY", Decimal(spent))
+
+
 async def test_a_degraded_task_says_so():
     """TIER-6, TIER-7: rule, profiles and dropped inputs stand in the result, and an operator is told."""
     offers = catalog(supply("a/clip"), supply("b/clip"))
