@@ -148,8 +148,13 @@ class Priced:
 class Quotes(Protocol):
     """Prices."""
 
-    async def quote(self, kind: str, billing_mode: str, candidates: Sequence[Priced]) -> Mapping[str, QuoteView]:
-        """By Supply id, in the catalogue's currency."""
+    async def quote(
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
+    ) -> Mapping[str, QuoteView]:
+        """By Supply id, in the catalogue's currency, under the rules of catalogue `revision` or a later one.
+
+        Fault governance_backend_down while only older rules are known there: not told yet is not unpriced.
+        """
         ...
 
     async def apply_prices(self, catalog: Catalog) -> int:

@@ -33,7 +33,9 @@ async def gather(desk: Desk, task: Task) -> Gathered:
         return Gathered(None, f"price: no rate from {task.spent.currency} to {catalog.currency}")
     supplies = {binding.supply for binding in model.bindings} & catalog.supplies.keys()
     (channel_health, supply_health), (kinds, channels, by_supply), quotes = await asyncio.gather(
-        desk.health.snapshot(), desk.capacity.snapshot(), desk.quotes.quote(*_to_price(catalog, model, task))
+        desk.health.snapshot(),
+        desk.capacity.snapshot(),
+        desk.quotes.quote(*_to_price(catalog, model, task), catalog.revision),
     )
     used = {catalog.supplies[supply].channel for supply in supplies} & catalog.channels.keys()
     return Gathered(

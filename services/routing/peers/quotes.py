@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from libs.faults.fault import Fault
 from libs.rpc.faulting import faulting
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import QuoteView
 from services.routing.ports import Priced
 from services.routing.wire import peers as wire
+
+NOT_TOLD_YET_MS = 500
 
 
 class RemoteQuotes:
@@ -19,10 +22,16 @@ class RemoteQuotes:
         self._timeout_s = timeout_s
 
     @faulting
-    async def quote(self, kind: str, billing_mode: str, candidates: Sequence[Priced]) -> Mapping[str, QuoteView]:
+    async def quote(
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
+    ) -> Mapping[str, QuoteView]:
         """See the port."""
         asked = wire.quote_request(kind, billing_mode, candidates)
-        return wire.quotes_from_proto(await self._stub.QuoteCandidates(asked, timeout=self._timeout_s))
+        answer = await self._stub.QuoteCandidates(asked, timeout=self._timeout_s)
+        if answer.catalog_revision < revision:
+            known = f"prices are known for catalogue revision {answer.catalog_revision}, not yet for {revision}"
+            raise Fault.of("governance_backend_down", known, retry_after_ms=NOT_TOLD_YET_MS)
+        return wire.quotes_from_proto(answer)
 
     @faulting
     async def apply_prices(self, catalog: Catalog) -> int:

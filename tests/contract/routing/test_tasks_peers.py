@@ -15,6 +15,9 @@ from pointsman.capacity.v1.capacity_service_pb2_grpc import (
     add_CapacityServiceServicer_to_server,
 )
 from pointsman.common.v1 import subject_pb2
+from pointsman.cost_quote.v1 import quote_pb2
+from pointsman.cost_quote.v1 import quote_service_pb2 as quotes
+from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceServicer, add_QuoteServiceServicer_to_server
 from pointsman.health.v1 import health_pb2, health_service_pb2
 from pointsman.provider_adapter.v1 import provider_pb2
 from pointsman.provider_adapter.v1 import provider_service_pb2 as provider
@@ -26,13 +29,14 @@ from services.routing.domain.decision import HealthView
 from services.routing.domain.task import Attempt, AttemptState
 from services.routing.peers.capacity import RemoteCapacity
 from services.routing.peers.provider import RemoteProvider
-from services.routing.ports import Refused
+from services.routing.peers.quotes import RemoteQuotes
+from services.routing.ports import Priced, Refused
 from services.routing.wire import peers as wire
 from tests.contract.routing.tasks_stores import attempt, queued
 from tests.unit.routing.dispatch_offers import catalog, supply
 
 
-class Peer(ProviderServiceServicer, CapacityServiceServicer):
+class Peer(ProviderServiceServicer, CapacityServiceServicer, QuoteServiceServicer):
     """Answers as told, and keeps what it was asked."""
 
     def __init__(self) -> None:
@@ -45,12 +49,12 @@ class Peer(ProviderServiceServicer, CapacityServiceServicer):
             raise self.answer
         return self.answer
 
-    Submit = Poll = Reconcile = Reserve = _answer
+    Submit = Poll = Reconcile = Reserve = QuoteCandidates = _answer
 
 
 @pytest.fixture
 async def peer() -> Peer:
-    """One for both services."""
+    """One for all services."""
     return Peer()
 
 
@@ -61,6 +65,7 @@ async def channels(peer: Peer) -> AsyncIterator[Channels]:
     server = RpcServer(registry=registry)
     server.add(lambda target: add_ProviderServiceServicer_to_server(peer, target))
     server.add(lambda target: add_CapacityServiceServicer_to_server(peer, target))
+    server.add(lambda target: add_QuoteServiceServicer_to_server(peer, target))
     await server.start()
     async with Channels(registry=registry, caller="routing") as opened:
         yield opened
@@ -165,3 +170,18 @@ async def test_a_refusal_names_level_and_gate(peer: Peer, channels: Channels):
     assert (asked.holder, asked.ttl.seconds, asked.channel_id) == ("routing", 60, "a")
     assert (asked.supply_health.epoch, asked.supply_health.revision, asked.supply_health.limit) == (4, 9, 1)
     assert not asked.channel_health.HasField("limit")
+
+
+@pytest.mark.parametrize(("known", "refused"), [(6, True), (7, False), (8, False)])
+async def test_quotes_under_older_rules_are_no_quotes(peer: Peer, channels: Channels, known: int, refused: bool):
+    """COST-3, COST-4: prices of an older catalogue revision are no answer; those of a later one are."""
+    peer.answer = quotes.QuoteCandidatesResponse(
+        quotes=[quote_pb2.CandidateQuote(supply_id="a/clip", unpriced_reason="no rule")], catalog_revision=known
+    )
+    asking = RemoteQuotes(channels.to("cost_quote"), 5).quote("video", "per_second", [Priced(CLIP, {})], 7)
+    if refused:
+        with pytest.raises(Fault) as caught:
+            await asking
+        assert (caught.value.code, caught.value.retryable) == ("governance_backend_down", True)
+    else:
+        assert (await asking)["a/clip"].unpriced_reason == "no rule"

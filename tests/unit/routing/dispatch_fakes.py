@@ -187,9 +187,15 @@ class FakeQuotes:
 
     effect: Effect = no_effect
     amounts: dict[str, Decimal] = field(default_factory=dict)
+    revision: int | None = None
+    """The catalogue revision whose rules are known; None = always the one asked for."""
 
-    async def quote(self, kind: str, billing_mode: str, candidates: Sequence[Priced]) -> Mapping[str, QuoteView]:
+    async def quote(
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
+    ) -> Mapping[str, QuoteView]:
         """As set."""
+        if self.revision is not None and self.revision < revision:
+            raise Fault.of("governance_backend_down", "not told yet", retry_after_ms=500)
         await self.effect("quotes.quote")
         return {item.supply.id: QuoteView(self.amounts.get(item.supply.id, Decimal(1))) for item in candidates}
 

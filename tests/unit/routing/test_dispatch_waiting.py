@@ -184,6 +184,20 @@ async def test_without_an_answer_of_governance_nobody_is_admitted():
     assert (await play.task()).state is TaskState.SUCCEEDED
 
 
+async def test_prices_that_are_not_told_yet_are_waited_for():
+    """COST-4, ATT-10: after a change or a restart, rules that cost_quote has not heard of yet end no Task."""
+    play = stage()
+    play.quotes.revision = 0
+    await play.submit()
+    await play.work()
+    waiting = await play.task()
+    assert waiting.waiting_reason.startswith("governance: governance_backend_down")
+    assert play.provider.calls == []
+    play.quotes.revision = None
+    await play.pass_time(6)
+    assert (await play.task()).state is TaskState.SUCCEEDED
+
+
 async def test_a_failed_poll_changes_nothing_but_the_next_poll():
     """HLT-10, HLT-13: the Attempt stays as it is, the pause grows, nothing is told to health."""
     play = stage()
