@@ -73,7 +73,8 @@ class LocalProviders:
     def _why(self) -> str:
         last = (self._data / "studio.log").read_text(errors="replace").strip().splitlines()[-1:]
         said = last[0] if last else "it said nothing"
-        return f"the local providers could not start: {said} (port taken? try --studio-port, or --no-providers)"
+        steps = "is another stack up on this data directory? choose another with --data, a port with --studio-port"
+        return f"the local providers could not start: {said} ({steps}, or --no-providers)"
 
     async def stop(self) -> None:
         """Ask it to stop, and wait."""

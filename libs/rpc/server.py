@@ -225,7 +225,8 @@ class RpcServer:
             else:
                 port = server.add_insecure_port(address.listen)
         except RuntimeError as error:
-            raise OSError(f"cannot listen on {address}: {error}") from None
+            said = str(error).partition(";")[0]  # the rest is about debugging grpcio
+            raise OSError(f"cannot listen on {address}: {said}") from None
         if address.transport is Transport.UNIX:
             return address
         host = f"[{address.host}]" if ":" in address.host else address.host
