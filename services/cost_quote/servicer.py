@@ -23,7 +23,8 @@ class QuoteServicer(QuoteServiceServicer):
 
     async def QuoteCandidates(self, request: pb.QuoteCandidatesRequest, context: Any) -> pb.QuoteCandidatesResponse:
         """Prices one request on several Supplies, and the baseline."""
-        book = await self._books.current()
+        book = wire.book_from_proto(request.price_list) if request.HasField("price_list") else None
+        book = book or await self._books.current()
         mode = wire.mode_from_proto(request.billing_mode)
         candidates = [wire.candidate_from_proto(candidate) for candidate in request.candidates]
         common = struct_to_dict(request.input)

@@ -6,7 +6,7 @@ from typing import Any
 from libs.rpc.values import money_to_proto, struct_from, struct_to_dict
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from services.cost_quote.domain.pricing import Unpriced
-from services.cost_quote.domain.quoting import Candidate, Quote
+from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, one_time_book
 from services.cost_quote.domain.rules import BillingMode
 
 _KINDS = {"exact": quote_pb2.QUOTE_KIND_EXACT, "ceiling": quote_pb2.QUOTE_KIND_CEILING}
@@ -53,7 +53,14 @@ def quote_to_proto(supply: str, quote: Quote | Unpriced) -> quote_pb2.CandidateQ
     )
 
 
-def rules_from_proto(request: quote_service_pb2.ApplyPriceRulesRequest) -> list[dict[str, Any]]:
+def book_from_proto(message: quote_service_pb2.PriceList) -> PriceBook:
+    """Rules and rates for one question. Fault validation_failed names what is wrong with them."""
+    return one_time_book(message.currency, dict(message.exchange_rates), rules_from_proto(message))
+
+
+def rules_from_proto(
+    request: quote_service_pb2.ApplyPriceRulesRequest | quote_service_pb2.PriceList,
+) -> list[dict[str, Any]]:
     """Declarations, each with its id and version written in."""
     return [{**struct_to_dict(rule.spec), "id": rule.id, "version": rule.version or 1} for rule in request.price_rules]
 

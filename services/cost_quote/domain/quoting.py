@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.cost_quote.domain.pricing import Unpriced, price
-from services.cost_quote.domain.rules import BillingMode, PriceRule
+from services.cost_quote.domain.rules import BillingMode, PriceRule, parse_rules
 
 DEFAULT_MODES: Mapping[str, BillingMode] = {"video": BillingMode.PER_SECOND}
 """What a request that names no billing mode means (COST-1). Other kinds take the Supply's first rule that fits."""
@@ -46,6 +47,24 @@ class Quote:
     kind: str
     billing_mode: BillingMode
     explanation: str
+
+
+def one_time_book(currency: str, fx: Mapping[str, str], specs: Sequence[Mapping[str, Any]]) -> PriceBook:
+    """A book for one question, of no revision. Fault validation_failed names every rule and rate that is none."""
+    faults = []
+    rates: dict[str, Decimal] = {}
+    for name, text in fx.items():
+        try:
+            rates[name] = Decimal(text)
+        except InvalidOperation:
+            rates[name] = Decimal(0)
+        if not rates[name].is_finite() or rates[name] <= 0:
+            faults.append((f"/price_list/exchange_rates/{name}", f"is no decimal above 0: {text!r}"))
+    if len(currency) != 3 or not currency.isalpha() or not currency.isupper():
+        faults.append(("/price_list/currency", f"must be three capital letters, not {currency!r}"))
+    if faults:
+        raise Fault.invalid(*faults)
+    return PriceBook(0, currency, rates, parse_rules(specs, "/price_list/price_rules"))
 
 
 def quote_one(

@@ -12,6 +12,8 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Any
 
+from libs.faults.fault import Fault
+
 
 class BillingMode(StrEnum):
     """How a price is charged (COST-1)."""
@@ -100,6 +102,22 @@ def parse_rule(spec: Mapping[str, Any]) -> PriceRule:
     if faults:
         raise RuleError(faults)
     return rule
+
+
+def parse_rules(specs: Sequence[Mapping[str, Any]], pointer: str) -> dict[str, PriceRule]:
+    """The rules by id. Fault validation_failed names every declaration that is none; `pointer` leads to the list."""
+    rules: dict[str, PriceRule] = {}
+    faults: list[tuple[str, str]] = []
+    for index, spec in enumerate(specs):
+        try:
+            rule = parse_rule(spec)
+        except RuleError as error:
+            faults += [(f"{pointer}/{index}/spec/{path}", reason) for path, reason in error.faults]
+        else:
+            rules[rule.id] = rule
+    if faults:
+        raise Fault.invalid(*faults)
+    return rules
 
 
 def _amount(value: Any, path: str, faults: list[tuple[str, str]]) -> Decimal:

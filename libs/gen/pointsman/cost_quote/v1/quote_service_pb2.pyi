@@ -31,6 +31,7 @@ class QuoteCandidatesRequest(_message.Message):
     INPUT_FIELD_NUMBER: _builtins.int
     BILLING_MODE_FIELD_NUMBER: _builtins.int
     CANDIDATES_FIELD_NUMBER: _builtins.int
+    PRICE_LIST_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """Required. Kind of work, for example `video`."""
     billing_mode: _quote_pb2.BillingMode.ValueType
@@ -43,6 +44,10 @@ class QuoteCandidatesRequest(_message.Message):
     def candidates(self) -> _containers.RepeatedCompositeFieldContainer[_quote_pb2.Candidate]:
         """Required. The Supplies."""
 
+    @_builtins.property
+    def price_list(self) -> Global___PriceList:
+        """Price by these rules instead of those in force; nothing of it is kept. For questions of the kind "what if"."""
+
     def __init__(
         self,
         *,
@@ -50,14 +55,69 @@ class QuoteCandidatesRequest(_message.Message):
         input: _struct_pb2.Struct | None = ...,
         billing_mode: _quote_pb2.BillingMode.ValueType = ...,
         candidates: _abc.Iterable[_quote_pb2.Candidate] | None = ...,
+        price_list: Global___PriceList | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "price_list", b"price_list"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "candidates", b"candidates", "input", b"input", "kind", b"kind"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "candidates", b"candidates", "input", b"input", "kind", b"kind", "price_list", b"price_list"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___QuoteCandidatesRequest: _TypeAlias = QuoteCandidatesRequest  # noqa: Y015
+
+@_typing.final
+class PriceList(_message.Message):
+    """Rules and rates that are used for one question."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class ExchangeRatesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    EXCHANGE_RATES_FIELD_NUMBER: _builtins.int
+    PRICE_RULES_FIELD_NUMBER: _builtins.int
+    currency: _builtins.str
+    """Required. The currency that quotes are reported in."""
+    @_builtins.property
+    def exchange_rates(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Units of `currency` per unit of the key, as decimals."""
+
+    @_builtins.property
+    def price_rules(self) -> _containers.RepeatedCompositeFieldContainer[_quote_pb2.PriceRule]:
+        """All rules that there are."""
+
+    def __init__(
+        self,
+        *,
+        currency: _builtins.str = ...,
+        exchange_rates: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        price_rules: _abc.Iterable[_quote_pb2.PriceRule] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["currency", b"currency", "exchange_rates", b"exchange_rates", "price_rules", b"price_rules"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PriceList: _TypeAlias = PriceList  # noqa: Y015
 
 @_typing.final
 class QuoteCandidatesResponse(_message.Message):
@@ -69,7 +129,7 @@ class QuoteCandidatesResponse(_message.Message):
     BASELINE_FIELD_NUMBER: _builtins.int
     CATALOG_REVISION_FIELD_NUMBER: _builtins.int
     catalog_revision: _builtins.int
-    """Required. Catalogue revision of the rules used."""
+    """Required. Catalogue revision of the rules used; 0 where the request brought its own."""
     @_builtins.property
     def quotes(self) -> _containers.RepeatedCompositeFieldContainer[_quote_pb2.CandidateQuote]:
         """One for each candidate, in their order."""
