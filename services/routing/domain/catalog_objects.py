@@ -24,6 +24,7 @@ from services.routing.domain.catalog import (
     Tier,
     Timeouts,
 )
+from services.routing.domain.input_shape import FIELDS
 from services.routing.domain.price_shape import BillingMode, check_price
 from services.routing.domain.spec_reader import SpecReader
 
@@ -67,6 +68,7 @@ COUNTS = {
     Kind.OCR: ("max_bytes",),
     Kind.SPEECH: ("max_characters",),
 }
+INPUT_FIELDS = frozenset(name for fields in FIELDS.values() for name in fields)
 WITH_INPUTS = frozenset({Kind.VIDEO, Kind.IMAGE})
 
 
@@ -94,6 +96,9 @@ def read_channel(reader: SpecReader) -> Channel:
     )
     if not channel.base_url.startswith(("http://", "https://")) and not _is_local(channel):
         reader.fault("base_url", "must be an http or https address, with its version prefix")
+    elif "@" in channel.base_url.partition("://")[2].partition("/")[0]:
+        # Not shown either, and an address is: in differences, logs and faults.
+        reader.fault("base_url", "must hold no user or password; name the secret with env:NAME or file:PATH")
     if channel.secret and not any(
         channel.secret.startswith(scheme) and channel.secret != scheme for scheme in SECRET_SCHEMES
     ):
@@ -286,6 +291,11 @@ def read_rule(reader: SpecReader) -> DegradationRule:
     )
     if not (rule.drop_inputs or rule.set or rule.clamp):
         reader.fault("drop_inputs", "a rule needs at least one of drop_inputs, set and clamp")
+    named = [(f"drop_inputs[{index}]", name) for index, name in enumerate(rule.drop_inputs)]
+    named += [(f"set.{name}", name) for name in rule.set] + [(f"clamp.{name}", name) for name in rule.clamp]
+    for place, name in named:
+        if name not in INPUT_FIELDS:
+            reader.fault(place, f"no kind of request has a field {name!r}")
     if rule.from_profile and rule.from_profile == rule.to_profile:
         reader.fault("to_profile", "must differ from from_profile")
     return rule

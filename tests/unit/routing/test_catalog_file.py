@@ -98,6 +98,15 @@ def test_a_name_that_leads_nowhere_is_a_fault_with_its_path(edit, fault):
         (put("channels", 1, "id", to="ark-main"), "'ark-main' is declared twice, first at channels[0]"),
         (put("channels", 0, "secret", to="sk-live-1234"), "must name where the secret is: env:NAME or file:PATH"),
         (put("channels", 0, "base_url", to="ftp://x"), "must be an http or https address"),
+        (put("channels", 0, "base_url", to="https://me:word@x/v1"), "channels[0].base_url: must hold no user"),
+        (
+            put("degradation_rules", 0, "drop_inputs", to=["reference_video"]),
+            "degradation_rules[0].drop_inputs[0]: no kind of request has a field 'reference_video'",
+        ),
+        (
+            put("degradation_rules", 0, "clamp", to={"duration": {"max": 5}}),
+            "degradation_rules[0].clamp.duration: no kind of request has a field 'duration'",
+        ),
         (put("channels", 0, "timeouts", "submit_s", to=0), "must be above 0 and at most 86400, not 0"),
         (put("channels", 0, "health", "cooldown", to=5), "health.cooldown: is not a known field"),
         (put("channels", 0, "health", "failure_rate", to=1.5), "must be above 0 and at most 1, not 1.5"),
