@@ -5,6 +5,7 @@
     async with database.read() as tx:           # one snapshot, read only
         rows = (await tx.execute(select(tasks))).mappings().all()
     await database.run(work)                    # `await work(tx)`, run again as a whole after a deadlock
+    rows = await database.lane().fetch("...")   # a statement that is its own transaction: see libs.store.lane
 
 Laws:
 - nothing but database work belongs inside a unit: no RPC, no sleep, no file;
@@ -23,6 +24,7 @@ from sqlalchemy.util import greenlet_spawn
 
 from libs.store.engine import Bounds, make_engine
 from libs.store.errors import DRIVER_ERRORS, is_retryable, translate
+from libs.store.lane import Lane
 
 Result = TypeVar("Result")
 ATTEMPTS = 4
@@ -82,6 +84,10 @@ class Database:
             await asyncio.sleep(FIRST_PAUSE_S * 2**attempt)
         async with self.unit() as connection:
             return await work(connection)
+
+    def lane(self) -> Lane:
+        """A connection of one's own for statements that are transactions of their own."""
+        return Lane(self._engine)
 
     async def ping(self) -> None:
         """Return if the database answers; raises Fault governance_backend_down if not."""

@@ -8,6 +8,7 @@
 | anything else (a wrong statement, a wrong type) | itself: a bug is not a Fault |
 """
 
+import asyncpg
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -45,7 +46,7 @@ def translate(error: BaseException) -> BaseException:
         return Fault.of("governance_backend_down", "no database connection became free in time")
     if isinstance(error, (DisconnectionError, OSError, TimeoutError)):
         return Fault.of("governance_backend_down", "the database cannot be reached")
-    if isinstance(error, (InterfaceError, OperationalError)) and not state:
+    if isinstance(error, (InterfaceError, OperationalError, asyncpg.InterfaceError)) and not state:
         return Fault.of("governance_backend_down", "the connection to the database broke")
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return Fault.of("governance_backend_down", "the connection to the database broke")

@@ -8,6 +8,7 @@ from typing import Protocol
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.ledger import Refusal
 from services.capacity.domain.levels import HealthLimit, Level, Subject, Usage
+from services.capacity.domain.pacing import SILENT, Feedback
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class CapacityStore(Protocol):
 
         The views of health in the request are kept where they are newer than those known, also on a refusal.
         A second reservation with one id is answered by `holding.repeated`, whatever the gates say.
-        Raises what `ledger.checked` and `holding.repeated` raise. A seam: a backend may gather concurrent calls into
-        one statement, as long as each is decided as if alone, in some order.
+        Raises what `ledger.checked` and `holding.repeated` raise. A backend may gather concurrent calls into one
+        statement, as long as each is decided as if alone, in some order.
         """
         ...
 
@@ -47,8 +48,14 @@ class CapacityStore(Protocol):
         """Prolong to `ttl` from now those that the holder still holds."""
         ...
 
-    async def release(self, lease_id: str, holder: str, used_tokens: int | None) -> Lease | None:
-        """Give it back; None where it had ended or is another's. `used_tokens` corrects the windows."""
+    async def release(
+        self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT
+    ) -> Lease | None:
+        """Give it back; None where it had ended or is another's, and then nothing is learned from it.
+
+        `used_tokens` corrects the windows (CAP-6), `feedback` the pace of the Supply (`pacing.told`), both in the same
+        atomic step.
+        """
         ...
 
     async def figures(self) -> list[Figure]:

@@ -46,7 +46,8 @@ class CapacityServicer(CapacityServiceServicer):
     async def Release(self, request: pb.ReleaseRequest, context: Any) -> pb.ReleaseResponse:
         """Gives a lease back."""
         used = request.used_tokens if request.HasField("used_tokens") else None
-        return pb.ReleaseResponse(released=await self._do.release(request.lease_id, request.holder, used))
+        feedback = wire.feedback_from_proto(request)
+        return pb.ReleaseResponse(released=await self._do.release(request.lease_id, request.holder, used, feedback))
 
     async def GetCapacity(self, request: pb.GetCapacityRequest, context: Any) -> pb.GetCapacityResponse:
         """The present figures of every level."""

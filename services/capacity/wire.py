@@ -14,10 +14,12 @@ from services.capacity.app.get_capacity import View
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.ledger import Gate, Refusal
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.domain.pacing import Feedback, Outcome
 from services.capacity.ports import Figure, Renewal
 
 KIND_NUMBERS = {kind: subject_pb2.SubjectKind.Value(f"SUBJECT_KIND_{kind.name}") for kind in Kind}
 KINDS = {number: kind for kind, number in KIND_NUMBERS.items()}
+OUTCOMES = {pb.PACE_SUCCEEDED: Outcome.SUCCEEDED, pb.PACE_CONGESTED: Outcome.CONGESTED}
 GATE_NUMBERS = {gate: pb.Gate.Value(f"GATE_{gate.name}") for gate in Gate}
 
 
@@ -65,6 +67,11 @@ def ttl_from_proto(message: Duration) -> timedelta:
         return message.ToTimedelta()
     except (OverflowError, ValueError):
         return timedelta(0)
+
+
+def feedback_from_proto(message: service_pb.ReleaseRequest) -> Feedback:
+    """What a release says of the provider's pace; a value that this release does not know says nothing."""
+    return Feedback(OUTCOMES.get(message.pace, Outcome.UNSAID), max(ttl_from_proto(message.retry_after), timedelta(0)))
 
 
 def request_from_proto(message: service_pb.ReserveRequest) -> Request:
@@ -146,6 +153,8 @@ def figure_to_proto(figure: Figure) -> pb.SubjectCapacity:
         requests_per_minute=level.requests_per_minute,
         tokens_per_minute=level.tokens_per_minute,
         health=health_to_proto(level.subject, level.health) if level.health else None,
+        adaptive=level.pace.slots,
+        frozen_until_time=_stamp(level.pace.frozen_until) if level.pace.frozen_until else None,
     )
 
 

@@ -5,6 +5,7 @@ import logging
 
 from libs.faults.fault import Fault
 from services.capacity.app.freed import Freed
+from services.capacity.domain.pacing import SILENT, Feedback
 from services.capacity.ports import CapacityStore
 
 log = logging.getLogger(__name__)
@@ -18,13 +19,13 @@ class Release:
         self._freed = freed
         self._running: set[asyncio.Task[bool]] = set()
 
-    async def __call__(self, lease_id: str, holder: str, used_tokens: int | None) -> bool:
+    async def __call__(self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT) -> bool:
         """True if this call freed it. Doing it twice is harmless."""
         if not lease_id or not holder:
             raise Fault.invalid(("/lease_id" if not lease_id else "/holder", "is required"))
         if used_tokens is not None and used_tokens < 0:
             raise Fault.invalid(("/used_tokens", "must not be negative"))
-        task = asyncio.create_task(self._release(lease_id, holder, used_tokens), name=f"release {lease_id}")
+        task = asyncio.create_task(self._release(lease_id, holder, used_tokens, feedback), name=f"release {lease_id}")
         self._running.add(task)
         task.add_done_callback(self._ended)
         return await asyncio.shield(task)
@@ -34,8 +35,8 @@ class Release:
         while self._running:
             await asyncio.wait(tuple(self._running))
 
-    async def _release(self, lease_id: str, holder: str, used_tokens: int | None) -> bool:
-        lease = await self._store.release(lease_id, holder, used_tokens)
+    async def _release(self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback) -> bool:
+        lease = await self._store.release(lease_id, holder, used_tokens, feedback)
         if lease is None:
             return False
         self._freed.tell(lease.subjects)

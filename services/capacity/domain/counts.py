@@ -10,7 +10,7 @@ from services.capacity.domain.levels import Kind, Level, Usage
 class Count:
     """Leases that agree in kind, Channel, Supply and both health epochs.
 
-    `live` of them hold now; `requests` were admitted within the last minute, with `tokens` in all.
+    `live` of them hold now; `requests` were admitted within the last minute; `tokens` weigh in its windows.
     """
 
     kind: str

@@ -30,11 +30,10 @@ def renewed(lease: Lease | None, holder: str, ttl: timedelta, now: datetime) -> 
 
 
 def released(lease: Lease | None, holder: str, used_tokens: int | None, now: datetime) -> Lease | None:
-    """The lease given back, its tokens corrected by those really used; None where there was nothing to give back."""
+    """The lease given back, with the tokens really used; None where there was nothing to give back."""
     if lease is None or lease.holder != holder or not lease.live(now):
         return None
-    tokens = lease.tokens if used_tokens is None else used_tokens
-    return replace(lease, ended_at=now, released=True, tokens=tokens)
+    return replace(lease, ended_at=now, released=True, used_tokens=used_tokens)
 
 
 def lapsed(lease: Lease, now: datetime) -> Lease:

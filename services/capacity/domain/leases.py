@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.domain.levels import Admission, HealthLimit, Kind, Level, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Request:
 class Lease:
     """A lease as stored. `ended_at` is None while it holds, whether or not anybody noticed that it lapsed.
 
-    `released` tells how it ended: given back, or lapsed.
+    `released` tells how it ended: given back, or lapsed. `tokens` were reserved, `used_tokens` reported afterwards
+    (None = not told).
     """
 
     id: str
@@ -53,6 +54,7 @@ class Lease:
     expires_at: datetime
     ended_at: datetime | None = None
     released: bool = False
+    used_tokens: int | None = None
 
     @property
     def subjects(self) -> tuple[Subject, Subject, Subject]:
@@ -71,6 +73,19 @@ class Lease:
         """True when it uses a slot of that level."""
         mine = {Kind.GLOBAL: self.kind, Kind.CHANNEL: self.channel_id, Kind.SUPPLY: self.supply_id}
         return mine[level.subject.kind] == level.subject.id
+
+    def admissions(self) -> tuple[Admission, ...]:
+        """What it weighs in the windows (CAP-6).
+
+        Less than was reserved corrects the reservation; more counts from the time at which it became known, so that
+        it is carried into the windows that follow, however long the call took.
+        """
+        if self.used_tokens is None:
+            return (Admission(self.reserved_at, self.tokens),)
+        reserved = Admission(self.reserved_at, min(self.tokens, self.used_tokens))
+        if self.used_tokens <= self.tokens or self.ended_at is None:
+            return (reserved,)
+        return (reserved, Admission(self.ended_at, self.used_tokens - self.tokens, requests=0))
 
     def epoch_on(self, level: Level) -> int:
         """The health epoch of that level when the lease was taken."""

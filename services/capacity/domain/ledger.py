@@ -25,18 +25,17 @@ class Gate(StrEnum):
     STALE_HEALTH = "stale_health"
     HEALTH = "health"
     CONCURRENCY = "concurrency"
+    ADAPTIVE = "adaptive"
+    FROZEN = "frozen"
     REQUESTS = "requests"
     TOKENS = "tokens"
-
-
-RATES = frozenset({Gate.REQUESTS, Gate.TOKENS})
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why not. `retry_at` is None when only a release, or another state of health, can open the gate.
 
-    For STALE_HEALTH, `limit` is the revision known and `used` the one that was shown.
+    For STALE_HEALTH, `limit` is the revision known and `used` the one that was shown. FROZEN has no figures.
     """
 
     subject: Subject
@@ -60,17 +59,34 @@ def checked(levels: Sequence[Level], request: Request) -> None:
     declared = {level.subject: level for level in levels}
     for subject in request.subjects[1:]:
         if subject not in declared:
-            raise Fault.of("source_not_configured", f"{subject} was never declared to capacity")
+            raise undeclared(subject)
     if declared[request.subjects[2]].channel_id != request.channel_id:
-        raise Fault.invalid(("/channel_id", f"is not the channel of supply '{request.supply_id}'"))
+        raise misplaced(request)
     for level in levels:
         if 0 < level.tokens_per_minute < request.tokens:
-            text = f"{level.subject} admits {level.tokens_per_minute} tokens a minute"
-            raise Fault.invalid(("/tokens", text))
+            raise too_large(level.subject, level.tokens_per_minute)
 
 
-def closed_gates(level: Level, usage: Usage, request: Request) -> list[Refusal]:
-    """The gates of one level that do not admit the request now, without wait hints. `level` has heard the request."""
+def undeclared(subject: Subject) -> Fault:
+    """A Channel or Supply that the catalogue never told of: an assembly fault."""
+    return Fault.of("source_not_configured", f"{subject} was never declared to capacity")
+
+
+def misplaced(request: Request) -> Fault:
+    """A Supply under a Channel that is not its own."""
+    return Fault.invalid(("/channel_id", f"is not the channel of supply '{request.supply_id}'"))
+
+
+def too_large(subject: Subject, tokens_per_minute: int) -> Fault:
+    """More tokens than a whole window holds."""
+    return Fault.invalid(("/tokens", f"{subject} admits {tokens_per_minute} tokens a minute"))
+
+
+def closed_gates(level: Level, usage: Usage, request: Request, now: datetime) -> list[Refusal]:
+    """The gates of one level that do not admit the request now, rates without their hints.
+
+    `level` has heard the request.
+    """
     refusals = []
     shown, known = request.health_of(level.subject), level.health
     if shown is not None and known is not None and shown.revision < known.revision:
@@ -79,6 +95,10 @@ def closed_gates(level: Level, usage: Usage, request: Request) -> list[Refusal]:
         refusals.append(Refusal(level.subject, Gate.HEALTH, known.limit, usage.in_use_current_epoch))
     if level.concurrency and usage.in_use >= level.concurrency:
         refusals.append(Refusal(level.subject, Gate.CONCURRENCY, level.concurrency, usage.in_use))
+    if level.pace.slots is not None and usage.in_use >= level.pace.slots:
+        refusals.append(Refusal(level.subject, Gate.ADAPTIVE, level.pace.slots, usage.in_use))
+    if level.pace.frozen(now):
+        refusals.append(Refusal(level.subject, Gate.FROZEN, 0, 0, level.pace.frozen_until))
     if level.requests_per_minute and usage.requests >= level.requests_per_minute:
         refusals.append(Refusal(level.subject, Gate.REQUESTS, level.requests_per_minute, usage.requests))
     if level.tokens_per_minute and usage.tokens + request.tokens > level.tokens_per_minute:
@@ -87,13 +107,16 @@ def closed_gates(level: Level, usage: Usage, request: Request) -> list[Refusal]:
 
 
 def retry_at(refusal: Refusal, tokens: int, window: Sequence[Admission]) -> datetime | None:
-    """When a rate gate opens by time alone: enough of the window has passed out of it.
+    """When a gate opens by time alone: a freeze is over, or enough of the window has passed out of it.
 
     `window` are the level's admissions of the last minute, oldest first. None for a gate that no passing of time opens.
     """
+    if refusal.gate is Gate.FROZEN:
+        return refusal.retry_at
     if refusal.gate is Gate.REQUESTS:
+        requests = [admission for admission in window if admission.requests]
         leaving = refusal.used - refusal.limit  # so many, and one more, must leave
-        return window[leaving].at + WINDOW if leaving < len(window) else None
+        return requests[leaving].at + WINDOW if leaving < len(requests) else None
     if refusal.gate is Gate.TOKENS:
         left = refusal.used
         for admission in window:
@@ -124,15 +147,15 @@ def usage_of(level: Level, leases: Sequence[Lease], now: datetime) -> Usage:
     return Usage(
         in_use=len(live),
         in_use_current_epoch=sum(lease.epoch_on(level) == level.epoch for lease in live),
-        requests=len(recent),
+        requests=sum(admission.requests for admission in recent),
         tokens=sum(admission.tokens for admission in recent),
     )
 
 
 def window_of(level: Level, leases: Sequence[Lease], now: datetime) -> list[Admission]:
     """The admissions of the last minute on a level, oldest first; released and lapsed leases count as well."""
-    recent = [lease for lease in leases if lease.on(level) and lease.reserved_at > now - WINDOW]
-    return [Admission(lease.reserved_at, lease.tokens) for lease in sorted(recent, key=lambda lease: lease.reserved_at)]
+    weights = [weight for lease in leases if lease.on(level) for weight in lease.admissions()]
+    return sorted((weight for weight in weights if weight.at > now - WINDOW), key=lambda weight: weight.at)
 
 
 def decide(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Refusal | None:
@@ -143,7 +166,7 @@ def decide(levels: Sequence[Level], leases: Sequence[Lease], request: Request, n
     checked(levels, request)
     refusals: list[Refusal] = []
     for level in levels:
-        for refusal in closed_gates(level, usage_of(level, leases, now), request):
+        for refusal in closed_gates(level, usage_of(level, leases, now), request, now):
             hint = retry_at(refusal, request.tokens, window_of(level, leases, now))
             refusals.append(replace(refusal, retry_at=hint))
     return binding(refusals) if refusals else None

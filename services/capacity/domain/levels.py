@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
 
+from services.capacity.domain.pacing import UNPACED, Pace
+
 
 class Kind(IntEnum):
     """The sort of a level. The numbers are the order in which levels are locked and judged."""
@@ -40,7 +42,7 @@ class HealthLimit:
 class Level:
     """One level as declared, 0 = no gate, and what health was last heard to allow it (None = never heard).
 
-    `channel_id` is the Channel of a Supply, else empty.
+    `channel_id` is the Channel of a Supply, else empty. `pace` is what the provider's answers taught of a Supply.
     """
 
     subject: Subject
@@ -49,6 +51,7 @@ class Level:
     requests_per_minute: int = 0
     tokens_per_minute: int = 0
     health: HealthLimit | None = None
+    pace: Pace = UNPACED
 
     @property
     def epoch(self) -> int:
@@ -57,10 +60,12 @@ class Level:
 
     @property
     def effective(self) -> int | None:
-        """min(configured, what health allows); None where neither limits (CAP-4)."""
+        """min(configured, what health allows, adaptive limit); None where none limits (CAP-4)."""
         limits = [self.concurrency] if self.concurrency else []
         if self.health is not None and self.health.limit is not None:
             limits.append(self.health.limit)
+        if self.pace.slots is not None:
+            limits.append(self.pace.slots)
         return min(limits) if limits else None
 
 
@@ -69,7 +74,7 @@ class Usage:
     """What is used on a level at one moment.
 
     `in_use` counts live leases, `in_use_current_epoch` those taken in the level's present health epoch (CAP-4a).
-    Requests and tokens are those admitted within the last minute, corrected by what was really used.
+    Requests and tokens are those admitted within the last minute, corrected by what was really used (CAP-6).
     """
 
     in_use: int = 0
@@ -80,10 +85,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """One reservation as a window remembers it."""
+    """What a window remembers of a lease: its reservation, or (with `requests` 0) what it used beyond that."""
 
     at: datetime
     tokens: int
+    requests: int = 1
 
 
 def newer(known: HealthLimit | None, told: HealthLimit | None) -> HealthLimit | None:

@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from libs.kernel.clock import Clock
-from services.capacity.domain import holding, ledger
+from services.capacity.domain import holding, ledger, pacing
 from services.capacity.domain.leases import Lease, Request, lease_of
 from services.capacity.domain.ledger import Refusal
 from services.capacity.domain.levels import HealthLimit, Level, Subject, newer
+from services.capacity.domain.pacing import SILENT, UNPACED, Feedback
 from services.capacity.ports import Figure, Renewal
 
 KEEP_ENDED = timedelta(seconds=120)  # windows look back 60 s; a repeated reservation of an ended lease is still known
@@ -54,12 +55,25 @@ class MemoryCapacityStore:
                 done.append(lease_id)
         return Renewal(tuple(done), tuple(lease_id for lease_id in lease_ids if lease_id not in done))
 
-    async def release(self, lease_id: str, holder: str, used_tokens: int | None) -> Lease | None:
-        """Give it back."""
-        lease = holding.released(self._leases.get(lease_id), holder, used_tokens, self._clock.now())
+    async def release(
+        self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT
+    ) -> Lease | None:
+        """Give it back, and learn from how it went."""
+        now = self._clock.now()
+        lease = holding.released(self._leases.get(lease_id), holder, used_tokens, now)
         if lease is not None:
+            self._learn(lease, feedback, now)
             self._keep(lease)
         return lease
+
+    def _learn(self, lease: Lease, feedback: Feedback, now: datetime) -> None:
+        """`lease` is still counted."""
+        supply = lease.subjects[2]
+        if self._declares(supply):
+            level = self._levels[supply]
+            in_use = ledger.usage_of(level, self._leases_on([level]), now).in_use
+            pace = pacing.told(level.pace, feedback, lease.reserved_at, now, in_use, level.concurrency)
+            self._levels[supply] = replace(level, pace=pace)
 
     async def figures(self) -> list[Figure]:
         """Every declared level."""
@@ -74,12 +88,14 @@ class MemoryCapacityStore:
         return sorted(live, key=lambda lease: (lease.reserved_at, lease.id))
 
     async def apply_levels(self, revision: int, levels: Sequence[Level]) -> int:
-        """Declare levels, keep their health."""
+        """Declare levels, keep their health and pace."""
         if revision < self._revision:
             return self._revision
         for level in levels:
             known = self._levels.get(level.subject)
-            self._levels[level.subject] = replace(level, health=known.health if known else None)
+            self._levels[level.subject] = replace(
+                level, health=known.health if known else None, pace=known.pace if known else UNPACED
+            )
         self._retired = self._levels.keys() - {level.subject for level in levels}
         self._revision = revision
         return revision

@@ -1,154 +1,127 @@
-"""Capacity in PostgreSQL: one short transaction a reservation, levels locked in a fixed order, the server's time only.
+"""Capacity in PostgreSQL: what waits in one turn of the loop is one statement and one commit, on the server's time.
 
 Laws of this file:
 - the order of locks is: the catalogue's row, then levels by kind (whole kind, Channel, Supply) and id, then leases;
-- what is decided is decided by `domain.ledger`; SQL only counts. (A gatherer that decides many requests in one
-  transaction can stand here behind the same port: lock the union of levels, count once, decide one by one.)
+- reservations and releases are decided by the function `decide` of the schema, which answers as `domain.ledger`,
+  `domain.holding` and `domain.pacing` do; the differential tests hold the two together, step by step;
+- every member of a group is decided as if alone: releases first, then reservations in the order asked.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
 
+import msgspec
 from sqlalchemy import RowMapping, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from libs.faults.fault import Fault
 from libs.store.database import Database
-from services.capacity.domain import holding, ledger
+from services.capacity.domain import holding
 from services.capacity.domain.counts import Count, counted
-from services.capacity.domain.leases import Lease, Request, lease_of
+from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.ledger import Refusal
-from services.capacity.domain.levels import Admission, HealthLimit, Kind, Level, Subject
+from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.domain.pacing import SILENT, Feedback, Pace
 from services.capacity.ports import Figure, Renewal
 from services.capacity.store import statements as sql
-from services.capacity.store import tables
+from services.capacity.store import tables, verdicts
+from services.capacity.store.gathering import Gathering
+from services.capacity.store.verdicts import Known, Return
 
-SERVER_TIME = "clock_timestamp()"
+Ask = Request | Return
+Answer = Lease | Refusal | Known | None
+encode = msgspec.json.encode
 
 
 class PostgresCapacityStore:
-    """ports.CapacityStore over one Database. `now_sql` is an expression for the time; only tests name another."""
+    """ports.CapacityStore over one Database."""
 
-    def __init__(self, database: Database, now_sql: str = SERVER_TIME) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._now_sql = now_sql
-
-    def _text(self, statement: str, **parts: str) -> str:
-        return statement.format(now=self._now_sql, **parts)
+        self._lane = database.lane()
+        self._group: Gathering[Ask, Answer] = Gathering(self._decide, lambda ask: ask.lease_id)
 
     async def reserve(self, request: Request) -> Lease | Refusal:
-        """Decide by the ledger, over what SQL counted."""
-        return await self._database.run(lambda tx: self._reserve(tx, request))
-
-    async def _reserve(self, tx: AsyncConnection, request: Request) -> Lease | Refusal:
-        declared = await self._lock(tx, request)
-        try:
-            ledger.checked(declared, request)
-        except Fault:
-            known = await self._known(tx, request)
-            if known is None:
-                raise
-            return known
-        levels = [ledger.heard(level, request) for level in declared]
-        now, counts = await self._count(tx, request, levels)
-        refusals = await self._refusals(tx, request, levels, counts, now)
-        if refusals:
-            known = await self._known(tx, request)
-            if known is not None:
+        """Decide, together with whoever else waits."""
+        while True:
+            answer = await self._group.ask(request)
+            if isinstance(answer, (Lease, Refusal)):
+                return answer
+            known = await self._known(request)
+            if known is not None:  # else it was forgotten between the two looks
                 return known
-        else:
-            lease = lease_of(request, now)
-            added = await tx.execute(insert(tables.lease).values(asdict(lease)).on_conflict_do_nothing())
-            if added.rowcount != 1:
-                known = await self._known(tx, request)
-                assert known is not None, "a lease that is in the way can be read"
-                return known
-        news = {after.subject: after.health for before, after in zip(declared, levels, strict=True) if before != after}
-        await _hear(tx, {subject: health for subject, health in news.items() if health is not None})
-        return ledger.binding(refusals) if refusals else lease
 
-    async def _lock(self, tx: AsyncConnection, request: Request) -> list[Level]:
-        names = {"kind": request.kind, "channel_id": request.channel_id, "supply_id": request.supply_id}
-        rows = (await tx.execute(text(sql.LOCK_LEVELS), names)).mappings()
-        return [_level(row) for row in rows]
+    async def release(
+        self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT
+    ) -> Lease | None:
+        """Give it back, together with whoever else waits."""
+        answer = await self._group.ask(Return(lease_id, holder, used_tokens, feedback))
+        assert answer is None or isinstance(answer, Lease), "a release is not refused"
+        return answer
 
-    async def _known(self, tx: AsyncConnection, request: Request) -> Lease | None:
-        """The answer to a repeated reservation, None for a first one."""
-        found = await tx.execute(text(self._text(sql.KNOWN)), {"id": request.lease_id})
-        row = found.mappings().one_or_none()
+    async def _decide(self, asks: Sequence[Ask]) -> Sequence[Answer | Exception]:
+        """One statement, one commit."""
+        requests = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Request)]
+        returns = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Return)]
+        rows = await self._lane.fetch(
+            sql.DECIDE,
+            list({request.kind for _, request in requests}),
+            list({request.channel_id for _, request in requests}),
+            list({request.supply_id for _, request in requests}),
+            [request.lease_id for _, request in requests],
+            encode([verdicts.reserve_to_script(nth, request) for nth, request in requests]).decode(),
+            encode([verdicts.release_to_script(nth, back) for nth, back in returns]).decode(),
+            [back.lease_id for _, back in returns if back.settles],
+        )
+        answers: list[Answer | Exception] = [None] * len(asks)
+        for row in rows:
+            ask = asks[row["nth"]]
+            if isinstance(ask, Request):
+                answers[row["nth"]] = verdicts.reserved(ask, row, row["at"])
+            elif row["outcome"] == "released":
+                answers[row["nth"]] = _lease(row["held"])
+        return answers
+
+    async def _known(self, request: Request) -> Lease | None:
+        """The answer to a repeated reservation."""
+        async with self._database.unit() as tx:
+            found = await tx.execute(text(sql.KNOWN), {"id": request.lease_id})
+            row = found.mappings().one_or_none()
         return None if row is None else holding.repeated(_lease(row), request, row["now"])
-
-    async def _count(
-        self, tx: AsyncConnection, request: Request, levels: Sequence[Level]
-    ) -> tuple[datetime, list[Count]]:
-        """End what lapsed on these levels and count what is left, at one moment."""
-        whole_kind = levels[0].subject.kind is Kind.GLOBAL
-        scope = sql.CHANNEL_OR_KIND if whole_kind else sql.CHANNEL
-        windows = any(level.requests_per_minute or level.tokens_per_minute for level in levels)
-        statement = self._text(sql.COUNT, scope=scope, recent=sql.RECENT if windows else "false")
-        values = {"channel_id": request.channel_id} | ({"kind": request.kind} if whole_kind else {})
-        rows = (await tx.execute(text(statement), values)).mappings().all()
-        return rows[0]["now"], [_count(row) for row in rows if row["kind"] is not None]
-
-    async def _refusals(
-        self, tx: AsyncConnection, request: Request, levels: Sequence[Level], counts: Sequence[Count], now: datetime
-    ) -> list[Refusal]:
-        refusals: list[Refusal] = []
-        for level in levels:
-            for refusal in ledger.closed_gates(level, counted(level, counts), request):
-                if refusal.gate in ledger.RATES:
-                    window = await self._window(tx, level, now)
-                    refusal = replace(refusal, retry_at=ledger.retry_at(refusal, request.tokens, window))
-                refusals.append(refusal)
-        return refusals
-
-    async def _window(self, tx: AsyncConnection, level: Level, now: datetime) -> list[Admission]:
-        column = {Kind.GLOBAL: "kind", Kind.CHANNEL: "channel_id", Kind.SUPPLY: "supply_id"}[level.subject.kind]
-        statement = self._text(sql.WINDOW, scope=f"{column} = :id")
-        rows = await tx.execute(text(statement), {"id": level.subject.id, "now": now})
-        return [Admission(row.reserved_at, row.tokens) for row in rows]
 
     async def renew(self, holder: str, lease_ids: Sequence[str], ttl: timedelta) -> Renewal:
         """Prolong what is held, all in one statement."""
         values = {"ids": list(lease_ids), "holder": holder, "ttl": ttl}
         async with self._database.unit() as tx:
-            found = await tx.execute(text(self._text(sql.RENEW)), values)
+            found = await tx.execute(text(sql.RENEW), values)
             done = frozenset(found.scalars())
         renewed = tuple(lease_id for lease_id in lease_ids if lease_id in done)
         return Renewal(renewed, tuple(lease_id for lease_id in lease_ids if lease_id not in done))
-
-    async def release(self, lease_id: str, holder: str, used_tokens: int | None) -> Lease | None:
-        """Give it back."""
-        values = {"id": lease_id, "holder": holder, "used": used_tokens}
-        async with self._database.unit() as tx:
-            row = (await tx.execute(text(self._text(sql.RELEASE)), values)).mappings().one_or_none()
-        return None if row is None else _lease(row)
 
     async def figures(self) -> list[Figure]:
         """Every declared level, in one snapshot."""
         query = select(tables.level).where(~tables.level.c.retired)
         async with self._database.read() as tx:
             levels = [_level(row) for row in (await tx.execute(query)).mappings()]
-            statement = self._text(sql.FIGURES, recent=sql.RECENT)
-            counts = [_count(row) for row in (await tx.execute(text(statement))).mappings()]
+            counts = [_count(row) for row in (await tx.execute(text(sql.FIGURES))).mappings()]
         return [Figure(level, counted(level, counts)) for level in sorted(levels, key=lambda level: level.subject)]
 
     async def leases(self) -> list[Lease]:
         """Live leases, oldest first."""
         async with self._database.read() as tx:
-            return [_lease(row) for row in (await tx.execute(text(self._text(sql.LIVE)))).mappings()]
+            return [_lease(row) for row in (await tx.execute(text(sql.LIVE))).mappings()]
 
     async def apply_levels(self, revision: int, levels: Sequence[Level]) -> int:
-        """Declare levels, keep their health."""
+        """Declare levels, keep their health and pace."""
         async with self._database.unit() as tx:
             in_force = int((await tx.execute(select(tables.catalog.c.revision).with_for_update())).scalar_one())
             if revision < in_force:
                 return in_force
             table = tables.level
             await tx.execute(select(table.c.id).order_by(table.c.kind, table.c.id).with_for_update())
-            await tx.execute(update(table).values(retired=True))
+            await tx.execute(update(table).values(retired=True, window_counted_at=None))
             rows = [_row(level) for level in sorted(levels, key=lambda level: level.subject)]
             if rows:
                 statement = insert(table)
@@ -171,14 +144,16 @@ class PostgresCapacityStore:
         """End what lapsed, forget what ended long ago."""
         freed: set[Subject] = set()
         async with self._database.unit() as tx:
-            for row in await tx.execute(text(self._text(sql.SWEEP, scope="true"))):
+            for row in await tx.execute(text(sql.SWEEP)):
                 freed.update((Subject(Kind.GLOBAL, row.kind), Subject(Kind.CHANNEL, row.channel_id)))
                 freed.add(Subject(Kind.SUPPLY, row.supply_id))
-            await tx.execute(text(self._text(sql.FORGET)))
+            await tx.execute(text(sql.FORGET))
         return frozenset(freed)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Answer who waits, close the connections."""
+        await self._group.close()
+        await self._lane.close()
         await self._database.close()
 
 
@@ -199,6 +174,7 @@ def _level(row: RowMapping) -> Level:
         requests_per_minute=row["requests_per_minute"],
         tokens_per_minute=row["tokens_per_minute"],
         health=health,
+        pace=Pace(row["pace_limit"], row["pace_ceiling"], row["pace_cut_at"], row["pace_frozen_until"]),
     )
 
 
@@ -215,7 +191,7 @@ def _row(level: Level) -> dict[str, object]:
     }
 
 
-def _lease(row: RowMapping) -> Lease:
+def _lease(row: Any) -> Lease:
     return Lease(**{name: row[name] for name in tables.lease.c.keys()})  # noqa: SIM118 # a column collection, no dict
 
 

@@ -28,12 +28,12 @@ from services.capacity.store.postgres import PostgresCapacityStore
 from tests.support.worlds import START, SteeredClock, steered_world
 
 TIMEOUT_S = 10.0
-TEST_TIME = "(SELECT now FROM test_time)"
 EMPTY = (
     "TRUNCATE level, lease",
     "UPDATE catalog SET revision = 0",
     "CREATE TABLE IF NOT EXISTS test_time (now timestamptz)",
     "TRUNCATE test_time",
+    "CREATE OR REPLACE FUNCTION server_time() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT now FROM test_time'",
 )
 
 
@@ -73,7 +73,7 @@ async def bench(url: str) -> Bench:
         async with database.unit() as tx:
             await tx.execute(text("UPDATE test_time SET now = :now"), {"now": clock.advance(seconds)})
 
-    return Bench(PostgresCapacityStore(database, TEST_TIME), clock, advance_both)
+    return Bench(PostgresCapacityStore(database), clock, advance_both)
 
 
 @pytest.fixture(params=["memory", "postgres"])

@@ -6,10 +6,11 @@ Deliberately naive, and checks after every step what must hold whatever the ledg
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from services.capacity.domain import holding, ledger
+from services.capacity.domain import holding, ledger, pacing
 from services.capacity.domain.leases import Lease, Request, lease_of
 from services.capacity.domain.ledger import Refusal
 from services.capacity.domain.levels import HealthLimit, Level, Subject, Usage, newer
+from services.capacity.domain.pacing import SILENT, UNPACED, Feedback
 from services.capacity.ports import Figure, Renewal
 
 MINUTE = timedelta(seconds=60)
@@ -53,16 +54,29 @@ class Model:
         for level in levels:
             on = [lease for lease in self.leases if level.subject in lease.subjects]
             live = [lease for lease in on if lease.ended_at is None and lease.expires_at > self.now]
-            recent = [lease for lease in on if lease.reserved_at > self.now - MINUTE]
+            requests, tokens = self._weight(on)
             assert not level.concurrency or len(live) <= level.concurrency
-            assert not level.requests_per_minute or len(recent) <= level.requests_per_minute
-            tokens = sum(lease.tokens for lease in recent)
+            assert level.pace.limit is None or len(live) * 1000 <= level.pace.limit
+            assert level.pace.frozen_until is None or level.pace.frozen_until <= self.now
+            assert not level.requests_per_minute or requests <= level.requests_per_minute
             assert not level.tokens_per_minute or tokens <= level.tokens_per_minute
             if level.health is not None and level.health.limit is not None:
                 present = [lease for lease in live if lease.epoch_on(level) == level.health.epoch]
                 assert len(present) <= level.health.limit
             shown = request.health_of(level.subject)
             assert shown is None or (level.health is not None and shown.revision == level.health.revision)
+
+    def _weight(self, leases: list[Lease]) -> tuple[int, int]:
+        """Requests and tokens of the last minute: what was reserved in it, and over-use that became known in it."""
+        requests = tokens = 0
+        for lease in leases:
+            used = lease.tokens if lease.used_tokens is None else lease.used_tokens
+            if lease.reserved_at > self.now - MINUTE:
+                requests += 1
+                tokens += min(lease.tokens, used)
+            if lease.ended_at is not None and lease.ended_at > self.now - MINUTE:
+                tokens += max(used - lease.tokens, 0)
+        return requests, tokens
 
     def renew(self, holder: str, lease_ids: tuple[str, ...], ttl: timedelta) -> Renewal:
         """As the port says."""
@@ -76,14 +90,23 @@ class Model:
         renewed = tuple(lease_id for lease_id in lease_ids if lease_id in done)
         return Renewal(renewed, tuple(lease_id for lease_id in lease_ids if lease_id not in done))
 
-    def release(self, lease_id: str, holder: str, used_tokens: int | None) -> Lease | None:
+    def release(self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT) -> Lease | None:
         """As the port says."""
         for index, lease in enumerate(self.leases):
             if lease.id == lease_id:
                 after = holding.released(lease, holder, used_tokens, self.now)
+                if after is not None:
+                    self._learn(lease, feedback)
                 self.leases[index] = after or lease
                 return after
         return None
+
+    def _learn(self, lease: Lease, feedback: Feedback) -> None:
+        for level in self.declared():
+            if level.subject == lease.subjects[2]:
+                in_use = sum(other.live(self.now) for other in self.leases if other.supply_id == lease.supply_id)
+                pace = pacing.told(level.pace, feedback, lease.reserved_at, self.now, in_use, level.concurrency)
+                self.levels[level.subject] = replace(level, pace=pace)
 
     def apply_levels(self, revision: int, levels: list[Level]) -> int:
         """As the port says."""
@@ -91,7 +114,9 @@ class Model:
             self.revision = revision
             for level in levels:
                 known = self.levels.get(level.subject)
-                self.levels[level.subject] = replace(level, health=known.health if known else None)
+                self.levels[level.subject] = replace(
+                    level, health=known.health if known else None, pace=known.pace if known else UNPACED
+                )
             self.retired = set(self.levels) - {level.subject for level in levels}
         return self.revision
 
@@ -113,12 +138,12 @@ class Model:
         for level in self.declared():
             on = [lease for lease in self.leases if level.subject in lease.subjects]
             live = [lease for lease in on if lease.live(self.now)]
-            recent = [lease for lease in on if lease.reserved_at > self.now - MINUTE]
+            requests, tokens = self._weight(on)
             usage = Usage(
                 in_use=len(live),
                 in_use_current_epoch=len([lease for lease in live if lease.epoch_on(level) == level.epoch]),
-                requests=len(recent),
-                tokens=sum(lease.tokens for lease in recent),
+                requests=requests,
+                tokens=tokens,
             )
             found.append(Figure(level, usage))
         return found

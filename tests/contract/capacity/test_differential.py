@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from libs.faults.fault import Fault
 from services.capacity.domain.leases import Request
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.domain.pacing import Feedback, Outcome
 from tests.contract.capacity.conftest import Bench, bench, emptied
 from tests.contract.capacity.model import Model
 
@@ -31,6 +32,10 @@ TOKENS = st.sampled_from([0, 0, 50, 100])
 VIEWS = st.one_of(
     st.just(HealthLimit(1, 1, None)),
     st.builds(HealthLimit, st.integers(1, 3), st.integers(1, 4), st.sampled_from([None, 0, 1, 2])),
+)
+FEEDBACK = st.one_of(
+    st.builds(Feedback, st.sampled_from(Outcome)),
+    st.builds(Feedback, st.sampled_from(Outcome), st.sampled_from([5, 30, 7200]).map(lambda s: timedelta(seconds=s))),
 )
 TTLS = st.sampled_from([1, 10, 30, 90]).map(lambda seconds: timedelta(seconds=seconds))
 
@@ -106,11 +111,14 @@ class Backend(RuleBasedStateMachine):
         wanted = tuple(ids)
         self.same(lambda: self.model.renew(holder, wanted, ttl), lambda: self.ground.store.renew(holder, wanted, ttl))
 
-    @rule(lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), used=st.sampled_from([None, None, 0, 200]))
-    def release(self, lease_id: str, holder: str, used: int | None) -> None:
+    @rule(
+        lease_id=st.sampled_from(IDS), holder=st.sampled_from(HOLDERS), used=st.sampled_from([None, None, 0, 200]),
+        feedback=FEEDBACK,
+    )  # fmt: skip
+    def release(self, lease_id: str, holder: str, used: int | None, feedback: Feedback) -> None:
         self.same(
-            lambda: self.model.release(lease_id, holder, used),
-            lambda: self.ground.store.release(lease_id, holder, used),
+            lambda: self.model.release(lease_id, holder, used, feedback),
+            lambda: self.ground.store.release(lease_id, holder, used, feedback),
         )
 
     @rule(subject=st.sampled_from(SUBJECTS), view=VIEWS)

@@ -14,6 +14,7 @@ from services.capacity.app.watch import WatchCapacity
 from services.capacity.compose import build
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.domain.pacing import SILENT, Feedback
 from services.capacity.settings import Settings
 from services.capacity.store.memory import MemoryCapacityStore
 from tests.support.worlds import SteeredClock, steered_world
@@ -33,13 +34,15 @@ class SlowStore(MemoryCapacityStore):
         self.go_on = asyncio.Event()
         self.fails = False
 
-    async def release(self, lease_id: str, holder: str, used_tokens: int | None) -> Lease | None:
+    async def release(
+        self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT
+    ) -> Lease | None:
         """Wait, then release."""
         self.begun.set()
         await self.go_on.wait()
         if self.fails:
             raise Fault.of("governance_backend_down")
-        return await super().release(lease_id, holder, used_tokens)
+        return await super().release(lease_id, holder, used_tokens, feedback)
 
 
 async def leased(store: MemoryCapacityStore) -> None:

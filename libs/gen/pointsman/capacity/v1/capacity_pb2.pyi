@@ -37,6 +37,10 @@ class _GateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Gate.ValueType],
     """What health allows (probing, recovering, open)."""
     GATE_STALE_HEALTH: _Gate.ValueType  # 5
     """The caller's view of health is older than ours: look again."""
+    GATE_ADAPTIVE: _Gate.ValueType  # 6
+    """The adaptive limit: the provider was congested, and slots come back slowly."""
+    GATE_FROZEN: _Gate.ValueType  # 7
+    """The provider asked not to be asked before a time."""
 
 class Gate(_Gate, metaclass=_GateEnumTypeWrapper):
     """The gates of a level."""
@@ -53,7 +57,35 @@ GATE_HEALTH: Gate.ValueType  # 4
 """What health allows (probing, recovering, open)."""
 GATE_STALE_HEALTH: Gate.ValueType  # 5
 """The caller's view of health is older than ours: look again."""
+GATE_ADAPTIVE: Gate.ValueType  # 6
+"""The adaptive limit: the provider was congested, and slots come back slowly."""
+GATE_FROZEN: Gate.ValueType  # 7
+"""The provider asked not to be asked before a time."""
 Global___Gate: _TypeAlias = Gate  # noqa: Y015
+
+class _Pace:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PaceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Pace.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PACE_UNSPECIFIED: _Pace.ValueType  # 0
+    """Nothing is said: the pace stays as it is."""
+    PACE_SUCCEEDED: _Pace.ValueType  # 1
+    """The provider did the work."""
+    PACE_CONGESTED: _Pace.ValueType  # 2
+    """The provider refused for load (429, queue full): cuts the adaptive limit once a congestion epoch, or freezes."""
+
+class Pace(_Pace, metaclass=_PaceEnumTypeWrapper):
+    """What the end of the work said about how much the provider takes."""
+
+PACE_UNSPECIFIED: Pace.ValueType  # 0
+"""Nothing is said: the pace stays as it is."""
+PACE_SUCCEEDED: Pace.ValueType  # 1
+"""The provider did the work."""
+PACE_CONGESTED: Pace.ValueType  # 2
+"""The provider refused for load (429, queue full): cuts the adaptive limit once a congestion epoch, or freezes."""
+Global___Pace: _TypeAlias = Pace  # noqa: Y015
 
 @_typing.final
 class SubjectLimits(_message.Message):
@@ -149,6 +181,8 @@ class SubjectCapacity(_message.Message):
     REQUESTS_PER_MINUTE_FIELD_NUMBER: _builtins.int
     TOKENS_PER_MINUTE_FIELD_NUMBER: _builtins.int
     HEALTH_FIELD_NUMBER: _builtins.int
+    ADAPTIVE_FIELD_NUMBER: _builtins.int
+    FROZEN_UNTIL_TIME_FIELD_NUMBER: _builtins.int
     configured: _builtins.int
     """Configured slots, 0 = no gate."""
     effective: _builtins.int
@@ -165,6 +199,8 @@ class SubjectCapacity(_message.Message):
     """Requests per minute, 0 = no gate."""
     tokens_per_minute: _builtins.int
     """Tokens per minute, 0 = no gate."""
+    adaptive: _builtins.int
+    """Whole slots of the adaptive limit that the provider's answers led to; absent = no such limit."""
     @_builtins.property
     def subject(self) -> _subject_pb2.Subject:
         """Required. The level."""
@@ -172,6 +208,10 @@ class SubjectCapacity(_message.Message):
     @_builtins.property
     def health(self) -> Global___HealthLimit:
         """What health allows, as last heard."""
+
+    @_builtins.property
+    def frozen_until_time(self) -> _timestamp_pb2.Timestamp:
+        """Until when the provider asked not to be asked; absent = never asked."""
 
     def __init__(
         self,
@@ -186,12 +226,16 @@ class SubjectCapacity(_message.Message):
         requests_per_minute: _builtins.int = ...,
         tokens_per_minute: _builtins.int = ...,
         health: Global___HealthLimit | None = ...,
+        adaptive: _builtins.int | None = ...,
+        frozen_until_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["health", b"health", "subject", b"subject"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive", "adaptive", b"adaptive", "frozen_until_time", b"frozen_until_time", "health", b"health", "subject", b"subject"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["configured", b"configured", "effective", b"effective", "health", b"health", "in_use", b"in_use", "in_use_current_epoch", b"in_use_current_epoch", "requests_per_minute", b"requests_per_minute", "requests_used", b"requests_used", "subject", b"subject", "tokens_per_minute", b"tokens_per_minute", "tokens_used", b"tokens_used"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive", "adaptive", b"adaptive", "configured", b"configured", "effective", b"effective", "frozen_until_time", b"frozen_until_time", "health", b"health", "in_use", b"in_use", "in_use_current_epoch", b"in_use_current_epoch", "requests_per_minute", b"requests_per_minute", "requests_used", b"requests_used", "subject", b"subject", "tokens_per_minute", b"tokens_per_minute", "tokens_used", b"tokens_used"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__adaptive: _TypeAlias = _typing.Literal["adaptive"]  # noqa: Y015
+    _WhichOneofArgType__adaptive: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__adaptive) -> _WhichOneofReturnType__adaptive | None: ...
 
 Global___SubjectCapacity: _TypeAlias = SubjectCapacity  # noqa: Y015
 

@@ -122,6 +122,7 @@ class RenewLeasesRequest(_message.Message):
     HOLDER_FIELD_NUMBER: _builtins.int
     LEASE_IDS_FIELD_NUMBER: _builtins.int
     TTL_FIELD_NUMBER: _builtins.int
+    LEASES_FIELD_NUMBER: _builtins.int
     holder: _builtins.str
     """Required. Their holder."""
     @_builtins.property
@@ -132,16 +133,21 @@ class RenewLeasesRequest(_message.Message):
     def ttl(self) -> _duration_pb2.Duration:
         """Required. New time to live from now."""
 
+    @_builtins.property
+    def leases(self) -> _containers.RepeatedCompositeFieldContainer[_capacity_pb2.Lease]:
+        """The leases as they were given, where the holder still knows: a store that lost its memory learns them from here."""
+
     def __init__(
         self,
         *,
         holder: _builtins.str = ...,
         lease_ids: _abc.Iterable[_builtins.str] | None = ...,
         ttl: _duration_pb2.Duration | None = ...,
+        leases: _abc.Iterable[_capacity_pb2.Lease] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["holder", b"holder", "lease_ids", b"lease_ids", "ttl", b"ttl"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["holder", b"holder", "lease_ids", b"lease_ids", "leases", b"leases", "ttl", b"ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -186,22 +192,32 @@ class ReleaseRequest(_message.Message):
     LEASE_ID_FIELD_NUMBER: _builtins.int
     HOLDER_FIELD_NUMBER: _builtins.int
     USED_TOKENS_FIELD_NUMBER: _builtins.int
+    PACE_FIELD_NUMBER: _builtins.int
+    RETRY_AFTER_FIELD_NUMBER: _builtins.int
     lease_id: _builtins.str
     """Required. The lease."""
     holder: _builtins.str
     """Required. Its holder."""
     used_tokens: _builtins.int
     """Tokens really used, where known: corrects the windows."""
+    pace: _capacity_pb2.Pace.ValueType
+    """What the work said about the provider's pace; it counts only if this call frees the lease."""
+    @_builtins.property
+    def retry_after(self) -> _duration_pb2.Duration:
+        """With PACE_CONGESTED: the provider's own Retry-After, from now. It freezes the Supply instead of cutting its limit."""
+
     def __init__(
         self,
         *,
         lease_id: _builtins.str = ...,
         holder: _builtins.str = ...,
         used_tokens: _builtins.int | None = ...,
+        pace: _capacity_pb2.Pace.ValueType = ...,
+        retry_after: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_used_tokens", b"_used_tokens", "used_tokens", b"used_tokens"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_used_tokens", b"_used_tokens", "retry_after", b"retry_after", "used_tokens", b"used_tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_used_tokens", b"_used_tokens", "holder", b"holder", "lease_id", b"lease_id", "used_tokens", b"used_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_used_tokens", b"_used_tokens", "holder", b"holder", "lease_id", b"lease_id", "pace", b"pace", "retry_after", b"retry_after", "used_tokens", b"used_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__used_tokens: _TypeAlias = _typing.Literal["used_tokens"]  # noqa: Y015
     _WhichOneofArgType__used_tokens: _TypeAlias = _typing.Literal["_used_tokens", b"_used_tokens"]  # noqa: Y015

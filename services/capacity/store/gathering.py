@@ -1,0 +1,92 @@
+"""Gathering: what concurrent callers ask of a store goes to it as one group.
+
+Laws of this file:
+- one group is in flight; whoever asks meanwhile, or in the turn of the event loop in which a group sets out, travels
+  together in the next. A lone caller waits for nobody;
+- a caller that went away before its group set out is left out; one that goes later changes nothing for the others;
+- an error that is not a Fault may be one member's own: the group is asked again one by one, and each gets its own.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+from libs.faults.fault import Fault
+
+Ask = TypeVar("Ask")
+Answer = TypeVar("Answer")
+GROUP_MAX = 256
+
+
+class Gathering(Generic[Ask, Answer]):
+    """`work` answers a group in its order, a member's own fault in place of its answer. Belongs to one event loop.
+
+    `identity` names what an ask is about: two about one thing are never in one group.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[Ask]], Awaitable[Sequence[Answer | Exception]]],
+        identity: Callable[[Ask], Hashable],
+        most: int = GROUP_MAX,
+    ) -> None:
+        self._work = work
+        self._identity = identity
+        self._most = most
+        self._waiting: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def ask(self, ask: Ask) -> Answer:
+        """The answer to this one ask; raises its fault, or the one that befell its group."""
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((ask, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="capacity group")
+        return await future
+
+    async def close(self) -> None:
+        """Wait for what was asked."""
+        while self._task is not None:
+            await asyncio.wait((self._task,))
+
+    async def _run(self) -> None:
+        try:
+            while group := self._next():
+                await self._answer(group)
+        finally:
+            self._task = None
+
+    def _next(self) -> list[tuple[Ask, asyncio.Future[Answer]]]:
+        group: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        left: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        taken: set[Hashable] = set()
+        for member in self._waiting:
+            if member[1].done():
+                continue
+            name = self._identity(member[0])
+            if len(group) < self._most and name not in taken:
+                taken.add(name)
+                group.append(member)
+            else:
+                left.append(member)
+        self._waiting = left
+        return group
+
+    async def _answer(self, group: Sequence[tuple[Ask, asyncio.Future[Answer]]]) -> None:
+        try:
+            answers = await self._work([ask for ask, _ in group])
+        except Fault as fault:
+            answers = [fault] * len(group)
+        except Exception as error:
+            if len(group) > 1:
+                for member in group:
+                    await self._answer((member,))
+                return
+            answers = [error]
+        for (_, future), answer in zip(group, answers, strict=True):
+            if future.done():
+                continue
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)

@@ -1,0 +1,67 @@
+"""A lane: one connection, one round trip, each statement a transaction of its own."""
+
+import asyncio
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.store.database import Database
+
+
+async def test_statements_follow_one_another_and_commit(pg_url: str) -> None:
+    """OPS-4: concurrent fetches take turns on one connection; what a statement wrote is there for everybody."""
+    database = Database(pg_url, schema="public")
+    lane = database.lane()
+    await lane.fetch("CREATE TABLE kept (number int)")
+    await asyncio.gather(*[lane.fetch("INSERT INTO kept VALUES ($1)", number) for number in range(5)])
+    other = database.lane()
+    assert [row["number"] for row in await other.fetch("SELECT number FROM kept ORDER BY 1")] == [0, 1, 2, 3, 4]
+    assert database.connections == 0
+    await lane.close()
+    await other.close()
+    await database.close()
+
+
+async def test_a_broken_connection_is_opened_anew(pg_url: str) -> None:
+    """CAP-12: a statement on a broken connection is a Fault; the next one finds a new connection."""
+    database = Database(pg_url, schema="public")
+    lane, killer = database.lane(), database.lane()
+    (row,) = await lane.fetch("SELECT pg_backend_pid() AS pid")
+    await killer.fetch("SELECT pg_terminate_backend($1, 5000)", row["pid"])
+    try:
+        await lane.fetch("SELECT 1")
+    except Fault as fault:
+        assert fault.code == "governance_backend_down"
+    assert len(await lane.fetch("SELECT 1")) == 1
+    await lane.close()
+    await killer.close()
+    await database.close()
+
+
+async def test_serialization_failures_are_run_again(pg_url: str) -> None:
+    """CAP-1: a statement that says it must run again does, a bounded number of times."""
+    database = Database(pg_url, schema="public")
+    lane = database.lane()
+    await lane.fetch("CREATE SEQUENCE tries")
+    await lane.fetch("""
+        CREATE FUNCTION stubborn(most bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE n bigint := nextval('tries');
+        BEGIN
+          IF n < most THEN RAISE EXCEPTION 'again' USING ERRCODE = 'serialization_failure'; END IF;
+          RETURN n;
+        END $$
+    """)
+    assert [row["n"] for row in await lane.fetch("SELECT stubborn(3) AS n")] == [3]
+    with pytest.raises(Fault, match="revision_conflict"):
+        await lane.fetch("SELECT stubborn(100) AS n")
+    await lane.close()
+    await database.close()
+
+
+async def test_a_database_that_is_away_is_a_fault() -> None:
+    """CAP-12: no answer is `governance_backend_down`, retry after 5 s."""
+    lane = Database("postgresql://nobody@/none?host=/nowhere", schema="public").lane()
+    with pytest.raises(Fault) as raised:
+        await lane.fetch("SELECT 1")
+    assert (raised.value.code, raised.value.retry_after_ms) == ("governance_backend_down", 5000)
+    await lane.close()

@@ -1,0 +1,116 @@
+"""What gathers the callers of a store."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from libs.faults.fault import Fault
+from services.capacity.store.gathering import Gathering
+
+
+class Work:
+    """Answers with the ask in capitals, when it is told to; remembers the groups."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[str]] = []
+        self.begun = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+        self.error: Exception | None = None
+
+    async def __call__(self, asks: Sequence[str]) -> Sequence[str | Exception]:
+        """One group; `bad` spoils a whole group, `fault` only itself."""
+        self.groups.append(list(asks))
+        self.begun.set()
+        await self.go_on.wait()
+        if self.error is not None:
+            raise self.error
+        if "bad" in asks:
+            raise ValueError("bad")
+        return [Fault.of("not_found", "no") if ask == "fault" else ask.upper() for ask in asks]
+
+
+def gathering(work: Work, most: int = 256) -> Gathering[str, str]:
+    """Asks are about what their first letter says."""
+    return Gathering(work, lambda ask: ask[0], most)
+
+
+async def test_who_waits_in_one_turn_travels_together() -> None:
+    """PRF-3: callers of one turn are one group in their order; callers of a group in flight are the next."""
+    work = Work()
+    group = gathering(work)
+    work.go_on.clear()
+    first = [asyncio.create_task(group.ask(name)) for name in ("a", "b")]
+    await work.begun.wait()
+    later = [asyncio.create_task(group.ask(name)) for name in ("c", "d", "e")]
+    await asyncio.sleep(0)
+    work.go_on.set()
+    assert await asyncio.gather(*first, *later) == ["A", "B", "C", "D", "E"]
+    assert work.groups == [["a", "b"], ["c", "d", "e"]]
+
+
+async def test_two_about_one_thing_never_travel_together() -> None:
+    """CAP-2: a repetition of an id waits for the group after, so that each is decided as if alone."""
+    work = Work()
+    group = gathering(work)
+    assert await asyncio.gather(*map(group.ask, ("a1", "a2", "b", "a3"))) == ["A1", "A2", "B", "A3"]
+    assert work.groups == [["a1", "b"], ["a2"], ["a3"]]
+
+
+async def test_groups_have_a_size() -> None:
+    """PRF-3: no group grows beyond its bound."""
+    work = Work()
+    assert await asyncio.gather(*map(gathering(work, 2).ask, "abcde")) == list("ABCDE")
+    assert work.groups == [["a", "b"], ["c", "d"], ["e"]]
+
+
+async def test_one_bad_member_spoils_no_other() -> None:
+    """CAP-1: an error of one member is its own; the others get their answers."""
+    work = Work()
+    group = gathering(work)
+    answers = await asyncio.gather(*map(group.ask, ("a", "bad", "c", "fault")), return_exceptions=True)
+    assert [answers[0], answers[2]] == ["A", "C"]
+    assert isinstance(answers[1], ValueError)
+    assert isinstance(answers[3], Fault)
+    assert work.groups == [["a", "bad", "c", "fault"], ["a"], ["bad"], ["c"], ["fault"]]
+
+
+async def test_a_store_that_is_away_refuses_the_whole_group() -> None:
+    """CAP-12: a Fault of the store is everybody's, asked once."""
+    work = Work()
+    work.error = Fault.of("governance_backend_down")
+    answers = await asyncio.gather(*map(gathering(work).ask, "ab"), return_exceptions=True)
+    assert all(isinstance(answer, Fault) for answer in answers)
+    assert work.groups == [["a", "b"]]
+
+
+async def test_a_caller_that_left_is_left_out() -> None:
+    """CAP-8: who is cancelled before his group sets out asks for nothing; who goes later changes nothing for others."""
+    work = Work()
+    group = gathering(work)
+    work.go_on.clear()
+    tasks = [asyncio.create_task(group.ask(name)) for name in ("a", "b")]
+    await work.begun.wait()
+    tasks += [asyncio.create_task(group.ask(name)) for name in ("c", "d")]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    tasks[2].cancel()
+    work.go_on.set()
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [answers[1], answers[3]] == ["B", "D"]
+    assert isinstance(answers[0], asyncio.CancelledError)
+    assert work.groups == [["a", "b"], ["d"]]
+    await group.close()
+
+
+async def test_closing_waits_for_what_was_asked() -> None:
+    """OPS-4: a store is closed under nobody."""
+    work = Work()
+    group = gathering(work)
+    asked = asyncio.create_task(group.ask("a"))
+    await asyncio.sleep(0)
+    await group.close()
+    assert await asked == "A"
+    with pytest.raises(ValueError, match="bad"):
+        await group.ask("bad")
