@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 
 T = TypeVar("T")
+FOREIGN = {"detail": "the answer is none of ours; is this a Pointsman server?"}
 TIMEOUT = aiohttp.ClientTimeout(total=60, sock_connect=5)
 STREAM_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=60)
 
@@ -26,16 +28,43 @@ class Problem(Exception):
         self.body = body
         self.code = str(body.get("code", ""))
 
+    def told(self) -> tuple[str, list[str]]:
+        """(one sentence, a line for each place that is wrong), everything said once.
+
+        The detail of a problem repeats its places for those who read nothing else. One place stays in the sentence;
+        of several the sentence is the title.
+        """
+        detail = str(self)
+        places = [(str(item.get("pointer", "")), str(item.get("reason", ""))) for item in self.body.get("errors", ())]
+        repeated = bool(places) and places[0][1] in detail
+        if repeated and len(places) == 1:
+            return detail, []
+        lines = [f"{pointer}: {reason}" if pointer else reason for pointer, reason in places]
+        return str(self.body.get("title") or detail) if repeated else detail, lines
+
 
 class Unreachable(Exception):
-    """Nobody answers at that address."""
+    """Nobody who speaks our protocol answers at that address; the text is a sentence for a person."""
+
+
+def server_url(text: str) -> str:
+    """A server's address, with `http://` where no scheme is said. ValueError says what is wrong with it."""
+    spelled = text.strip() if "://" in text else f"http://{text.strip()}"
+    try:
+        parts = urlsplit(spelled)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or any(character.isspace() for character in spelled):
+        raise ValueError(f"{text!r} is no address of a server; say http://HOST:PORT")
+    return spelled.rstrip("/")
 
 
 class Api:
     """One server and one key. Use inside `async with`."""
 
     def __init__(self, url: str, key: str) -> None:
-        self.url = url.rstrip("/")
+        self.url = server_url(url)
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._session: aiohttp.ClientSession | None = None
 
@@ -53,10 +82,16 @@ class Api:
         try:
             async with self._session.request(method, self.url + path, **given) as response:
                 if response.status >= 400:
-                    raise Problem(response.status, _object(await response.read()))
+                    raise Problem(response.status, _object(await response.read()) or FOREIGN)
                 yield response
-        except (aiohttp.ClientConnectionError, TimeoutError) as error:
-            raise Unreachable(f"{self.url}: {error or type(error).__name__}") from error
+        except TimeoutError as error:
+            raise Unreachable(f"the server at {self.url} did not answer in time") from error
+        except aiohttp.ClientConnectorError as error:
+            raise Unreachable(f"no server answers at {self.url}") from error
+        except aiohttp.ClientConnectionError as error:
+            raise Unreachable(f"the connection to {self.url} was closed; is this a Pointsman server?") from error
+        except aiohttp.ClientError as error:
+            raise Unreachable(f"what answers at {self.url} is no HTTP server") from error
 
     async def call(
         self,
@@ -80,7 +115,11 @@ class Api:
         elif body is not None:
             sent["json"] = body
         async with self._asked(method, path, **sent) as response:
-            return _object(await response.read())
+            raw = await response.read()
+            answer = _object(raw)
+            if answer is None:
+                raise Problem(response.status, FOREIGN)
+            return answer
 
     async def get(self, path: str, **query: Any) -> dict[str, Any]:
         """`call("GET", …)` with the query as keywords."""
@@ -116,11 +155,12 @@ def run_with(api: Api, work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(inside())
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def _object(raw: bytes) -> dict[str, Any] | None:
+    """The JSON object in an answer, {} for an empty one, None for what is none of ours."""
     if not raw:
         return {}
     try:
         value = json.loads(raw)
     except ValueError:
-        return {"detail": "the answer is no JSON; is this a Pointsman server?"}
-    return value if isinstance(value, dict) else {"value": value}
+        return None
+    return value if isinstance(value, dict) else None

@@ -12,6 +12,7 @@ from cli.api import Api, Problem, Unreachable, run_with
 
 T = TypeVar("T")
 ADMIN_KEY_FILE = "admin.key"
+START_ONE = "start one with `make up` or `pointsman up`, or name another with --url"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +34,18 @@ class Session:
                 output.fail(f"{file} cannot be read: {error.strerror}", output.WRONG_USE, "give a key with --key")
         return Api(self.url, key)
 
-    def do(self, work: Callable[[Api], Coroutine[Any, Any, T]]) -> T:
-        """Run one piece of work against the server; problems end the command with their words and exit code."""
+    def do(self, work: Callable[[Api], Coroutine[Any, Any, T]], *, if_away: str = START_ONE) -> T:
+        """Run one piece of work against the server; problems end the command with their words and exit code.
+
+        `if_away` is the next step where no server answers.
+        """
         api = self.api()
         try:
             return run_with(api, work(api))
         except Problem as problem:
-            output.fail_with_problem(problem.body, str(problem))
+            output.fail_with_problem(problem)
         except Unreachable as error:
-            step = "start one with `make up` or `pointsman up`, or name another with --url"
-            output.fail(f"no server answers at {error}", output.NO_SERVER, step)
+            output.fail(str(error), output.NO_SERVER, if_away)
 
 
 pass_session = click.make_pass_decorator(Session)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from cli.api import server_url
 from cli.commands.alerts import alerts
 from cli.commands.attempt import attempt
 from cli.commands.capacity import capacity
@@ -21,16 +22,30 @@ from cli.context import Session
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
+def _url(context: click.Context, option: click.Parameter, given: str) -> str:
+    try:
+        return server_url(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 @click.group(context_settings=SETTINGS)
-@click.option("--url", envvar="POINTSMAN_URL", default="http://127.0.0.1:8080", show_default=True, help="The server.")
-@click.option("--key", envvar=["POINTSMAN_KEY", "POINTSMAN_ADMIN_KEY"], default="", help="The API key.")
+@click.option(
+    "--url",
+    envvar="POINTSMAN_URL",
+    default="http://127.0.0.1:8080",
+    show_default=True,
+    callback=_url,
+    help="The server (POINTSMAN_URL).",
+)
+@click.option("--key", envvar=["POINTSMAN_KEY", "POINTSMAN_ADMIN_KEY"], default="", help="The API key (POINTSMAN_KEY).")
 @click.option(
     "--data",
     envvar="POINTSMAN_DATA",
     type=click.Path(path_type=Path),
     default=Path(".pointsman"),
     show_default=True,
-    help="The server's data directory, where its admin key lies.",
+    help="The server's data directory, where its admin key lies (POINTSMAN_DATA).",
 )
 @click.version_option(package_name="pointsman")
 @click.pass_context

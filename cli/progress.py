@@ -16,8 +16,9 @@ RECONNECTS = 30
 async def follow(api: Api, run_id: str, *, quiet: bool = False) -> dict[str, Any]:
     """The Run once it rests.
 
-    Shows its events as they come unless `quiet`; a broken stream is resumed where it broke.
+    Shows its events as they come on a terminal, unless `quiet`; a broken stream is resumed where it broke.
     """
+    quiet = quiet or not output.errors.is_terminal
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=output.errors, disable=quiet, transient=True) as progress:
         bar = progress.add_task(f"run {run_id}", total=None)
@@ -34,6 +35,7 @@ async def follow(api: Api, run_id: str, *, quiet: bool = False) -> dict[str, Any
                 breaks += 1
                 if breaks > RECONNECTS:
                     raise
+                progress.update(bar, description=f"run {run_id}: the server does not answer, trying again")
             await asyncio.sleep(RECONNECT_S)
 
 

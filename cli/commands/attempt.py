@@ -21,10 +21,11 @@ def uncertain(session: Session, as_json: bool) -> None:
         output.show_json(answer)
         return
     rows = (
-        (item["id"], item["supply"], item["state"], item["client_token"], item["submitted_at"])
+        (item["id"], item["supply"], item["state"], item["client_token"], output.when(item["submitted_at"]))
         for item in answer["attempts"]
     )
-    output.console.print(output.table("Uncertain", ("attempt", "supply", "state", "client token", "sent"), rows))
+    columns = ("attempt", "supply", "state", "client token", "sent")
+    output.show_rows("Uncertain", columns, rows, "no uncertain attempts")
 
 
 @attempt.command()

@@ -1,5 +1,6 @@
 """`pointsman catalog`: apply, diff, publish, show."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from cli.context import Session, json_option, pass_session
 
 file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 merge_option = click.option("--merge", is_flag=True, help="Keep what the file does not name.")
+WHY_NOT = "`pointsman catalog publish MODEL` opens one, or tells every reason against it"
 
 
 @click.group()
@@ -35,7 +37,7 @@ def apply(session: Session, file: Path, merge: bool, as_json: bool) -> None:
         (item["model"], "yes" if item["published"] else "no", "\n".join(item["reasons"]))
         for item in answer["publications"]
     )
-    output.console.print(output.table("Models", ("model", "published", "why not"), rows))
+    output.show_rows("Models", ("model", "published", "why not"), rows, "no models")
 
 
 @catalog.command()
@@ -77,21 +79,31 @@ def show(session: Session, as_json: bool) -> None:
         return
     rows = ((item["kind"], item["id"], item["revision"], _standing(item)) for item in answer["objects"])
     title = f"Catalogue revision {answer['revision']}"
-    output.console.print(output.table(title, ("kind", "id", "revision", "standing"), rows))
+    output.show_rows(title, ("kind", "id", "revision", "standing"), rows, "the catalogue is empty")
+    closed = unpublished(answer["objects"])
+    if closed:
+        output.console.print(f"not published: {', '.join(closed)}; {WHY_NOT}", highlight=False, markup=False)
+
+
+def unpublished(objects: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The models in force that callers may not use."""
+    return [item["id"] for item in objects if item["kind"] == "model" and not item["published"]]
 
 
 def _send(session: Session, verb: str, file: Path, merge: bool) -> dict[str, Any]:
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        output.fail(f"{file} cannot be read: {error.strerror}", output.WRONG_USE)
+    except UnicodeDecodeError as error:
+        output.fail(f"{file} is no text in UTF-8 (byte {error.start}); is it a catalogue?", output.WRONG_USE)
     query = {"merge": "true"} if merge else {}
     return session.do(lambda api: api.call("POST", f"/v1/operator/catalog:{verb}", text=text, query=query))
 
 
 def _show_changes(changes: list[dict[str, Any]]) -> None:
-    if not changes:
-        output.console.print("no changes")
-        return
     rows = ((item["kind"], item["id"], item["change"], "\n".join(item["details"])) for item in changes)
-    output.console.print(output.table("Changes", ("kind", "id", "change", "details"), rows))
+    output.show_rows("Changes", ("kind", "id", "change", "details"), rows, "no changes")
 
 
 def _standing(item: dict[str, Any]) -> str:

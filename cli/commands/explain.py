@@ -1,34 +1,57 @@
 """`pointsman explain`: why a task went where it went."""
 
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from cli import output
-from cli.api import Api
+from cli.api import Api, Problem
 from cli.context import Session, json_option, pass_session
 
 
 @click.command()
-@click.argument("task_id")
+@click.argument("task")
 @json_option
 @pass_session
-def explain(session: Session, task_id: str, as_json: bool) -> None:
-    """Explain every selection of TASK (or of a run's task): the four steps and each candidate's fate."""
-
-    async def read(api: Api) -> tuple[dict[str, Any], dict[str, Any]]:
-        task = await api.get(f"/v1/tasks/{task_id}")
-        return task, await api.get(f"/v1/tasks/{task_id}/selections")
-
-    task, answer = session.do(read)
+def explain(session: Session, task: str, as_json: bool) -> None:
+    """Explain every selection of TASK, an id of a task or of a run: the four steps and each candidate's fate."""
+    found, answer = session.do(lambda api: read(api, task))
     if as_json:
-        output.show_json({"task": task, **answer})
+        output.show_json({"task": found, **answer})
         return
-    output.console.print(f"task [bold]{task['id']}[/] for {task['model']} is [bold]{task['status']}[/]")
-    if task.get("waiting_reason"):
-        output.console.print(f"  waits: {task['waiting_reason']}", highlight=False)
+    said = " (cancel requested)" if found.get("cancel_requested") and not found.get("finished_at") else ""
+    output.console.print(f"task [bold]{found['id']}[/] for {found['model']} is [bold]{found['status']}[/]{said}")
+    if found.get("waiting_reason"):
+        output.console.print(f"  waits: {found['waiting_reason']}", highlight=False, markup=False)
+    if not answer["selections"]:
+        output.console.print("no selection yet")
     for selection in answer["selections"]:
         show_selection(selection)
+
+
+async def read(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the task of that id, or of the run of that id; its selections)."""
+    try:
+        task = await api.get(f"/v1/tasks/{quote(name, safe='')}")
+    except Problem as problem:
+        if problem.code != "not_found":
+            raise
+        task = await _of_run(api, name, problem)
+    return task, await api.get(f"/v1/tasks/{task['id']}/selections")
+
+
+async def _of_run(api: Api, name: str, unknown: Problem) -> dict[str, Any]:
+    try:
+        run = await api.get(f"/v1/runs/{quote(name, safe='')}")
+    except Problem as problem:
+        if problem.code != "not_found":
+            raise
+        neither = {**unknown.body, "detail": f"there is no task and no run {name!r}"}
+        raise Problem(unknown.status, neither) from problem
+    if not run["nodes"] or not run["nodes"][0]["task_id"]:
+        raise Problem(unknown.status, {**unknown.body, "detail": f"run {run['id']} is {run['status']} without a task"})
+    return await api.get(f"/v1/tasks/{run['nodes'][0]['task_id']}")
 
 
 def show_selection(selection: dict[str, Any]) -> None:
@@ -36,7 +59,7 @@ def show_selection(selection: dict[str, Any]) -> None:
     chosen = selection["chosen"] or "nobody"
     output.console.print(f"\n[bold]round {selection['round']}[/]: {chosen} ({selection['tier'] or 'no tier'})")
     for number, step in enumerate(selection["steps"], start=1):
-        output.console.print(f"  {number}. {step}", highlight=False)
+        output.console.print(f"  {number}. {step}", highlight=False, markup=False)
     rows = (
         (
             item["supply"],

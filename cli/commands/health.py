@@ -19,7 +19,7 @@ def health(session: Session, as_json: bool) -> None:
         return
     for title in ("channels", "supplies"):
         columns = ("id", "state", "since", "ladder", "slots", "success", "samples", "reason")
-        output.console.print(output.table(title.capitalize(), columns, map(_row, answer[title])))
+        output.show_rows(title.capitalize(), columns, map(_row, answer[title]), f"no {title}")
 
 
 def _row(item: dict[str, Any]) -> tuple[object, ...]:
@@ -30,9 +30,9 @@ def _row(item: dict[str, Any]) -> tuple[object, ...]:
     return (
         item["id"],
         item["state"],
-        item["since"],
+        output.when(item["since"]),
         item["recovery_successes"],
-        item["effective_concurrency"],
+        "no limit" if item["effective_concurrency"] is None else item["effective_concurrency"],
         interval,
         item["samples"],
         item["reason"],

@@ -44,13 +44,13 @@ def list_(session: Session, as_json: bool) -> None:
             item["id"],
             item["tenant"],
             ",".join(item["scopes"]),
-            item["created_at"],
-            item["expires_at"],
-            item["revoked_at"],
+            output.when(item["created_at"]),
+            output.when(item["expires_at"]),
+            output.when(item["revoked_at"]),
         )
         for item in answer["keys"]
     )
-    output.console.print(output.table("Keys", ("id", "tenant", "scopes", "created", "expires", "revoked"), rows))
+    output.show_rows("Keys", ("id", "tenant", "scopes", "created", "expires", "revoked"), rows, "no keys")
 
 
 @keys.command()

@@ -1,6 +1,6 @@
 """`pointsman models`: what this key may use."""
 
-import json
+from collections.abc import Mapping
 
 import click
 
@@ -22,9 +22,16 @@ def models(session: Session, as_json: bool) -> None:
             item["id"],
             item["kind"],
             item["profile"],
-            json.dumps(item["price_range"]) if item["price_range"] else "",
+            "\n".join(map(price, item["price_range"])),
             "\n".join(f"-> {lost['to_profile']}: {lost['discloses']}" for lost in item["degradations"]),
         )
         for item in answer["data"]
     )
-    output.console.print(output.table("Models", ("model", "kind", "profile", "price range", "may degrade"), rows))
+    columns = ("model", "kind", "profile", "price range", "may degrade")
+    output.show_rows("Models", columns, rows, "no models that this key may use")
+
+
+def price(span: Mapping[str, str]) -> str:
+    """`0.20-0.28 CNY / image`; one amount where both ends are the same."""
+    ends = dict.fromkeys((span["low"], span["high"]))
+    return f"{'-'.join(ends)} {span['currency']} / {span['per']}"

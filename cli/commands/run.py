@@ -44,15 +44,19 @@ def create(
     as_json: bool,
 ) -> None:
     """Create a run from one request."""
+    if save and not watch:
+        output.fail("--save wants the run's files, which are there at its end", output.WRONG_USE, "add --watch")
     body = {"model": model, "input": _input(given), "options": _pairs(options), "labels": _pairs(labels, text=True)}
     headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
     made = session.do(lambda api: api.call("POST", "/v1/runs", body=body, headers=headers))
     if watch:
+        output.errors.print(f"run {made['id']}", highlight=False)
         _watch(session, made["id"], save, as_json)
     elif as_json:
         output.show_json(made)
     else:
-        output.console.print(f"run {made['id']} is {made['status']}; follow it with: pointsman run watch {made['id']}")
+        output.console.print(f"run {made['id']} is {made['status']}", highlight=False)
+        output.console.print(f"follow it with: {follow_up(made['id'])}", highlight=False)
 
 
 @run.command()
@@ -102,6 +106,7 @@ def list_(session: Session, status: str, label: str, limit: int, as_json: bool) 
             item["id"],
             item["status"],
             item["model"],
+            output.when(item["created_at"]),
             item["usage"]["supply"],
             item["usage"]["attempts"],
             output.money(item["usage"]["cost"]),
@@ -109,8 +114,10 @@ def list_(session: Session, status: str, label: str, limit: int, as_json: bool) 
         )
         for item in page["runs"]
     )
-    columns = ("run", "status", "model", "supply", "attempts", "cost", "error")
-    output.console.print(output.table("Runs", columns, rows))
+    columns = ("run", "status", "model", "created", "supply", "attempts", "cost", "error")
+    output.show_rows("Runs", columns, rows, "no runs")
+    if page["next_page_token"]:
+        output.console.print("there are older ones; --limit shows more", highlight=False)
 
 
 @run.command()
@@ -123,19 +130,44 @@ def cancel(session: Session, run_id: str, as_json: bool) -> None:
     if as_json:
         output.show_json(found)
     else:
-        output.console.print(f"run {run_id} is {found['status']}; a cancel that is on its way ends it soon")
+        output.console.print(f"cancel requested; run {run_id} is {found['status']}", highlight=False)
+        output.console.print(
+            "A provider may refuse to stop a job that it has begun, and charge it. "
+            f"See how it ends: {follow_up(run_id)}",
+            highlight=False,
+        )
+
+
+def follow_up(run_id: str) -> str:
+    """The command that follows a run."""
+    return f"pointsman run watch {run_id}"
 
 
 def _watch(session: Session, run_id: str, save: Path | None, as_json: bool) -> None:
-    found = session.do(lambda api: follow(api, run_id, quiet=as_json))
+    again = follow_up(run_id)
+    try:
+        found = session.do(lambda api: follow(api, run_id, quiet=as_json), if_away=again)
+    except KeyboardInterrupt:
+        output.errors.print(f"run {run_id} goes on; follow it with: {again}", highlight=False)
+        raise SystemExit(output.INTERRUPTED) from None
     if save and found["status"] == "succeeded":
-        session.do(lambda api: save_artifacts(api, found, save))
+        _save(session, found, save)
     if as_json:
         output.show_json(found)
     else:
         _show(found, {})
     if found["status"] in TERMINAL and found["status"] != "succeeded":
         raise SystemExit(output.NO_RESULT)
+
+
+def _save(session: Session, found: Mapping[str, Any], folder: Path) -> None:
+    again = f"{follow_up(found['id'])} --save FOLDER"
+    try:
+        paths = session.do(lambda api: save_artifacts(api, found, folder), if_away=again)
+    except OSError as error:
+        output.fail(f"--save: {folder} cannot be written: {error.strerror or error}", output.REFUSED, again)
+    for path in paths:
+        output.errors.print(f"saved {path}", highlight=False, markup=False)
 
 
 async def save_artifacts(api: Api, found: Mapping[str, Any], folder: Path, stem: str = "") -> list[Path]:
@@ -151,20 +183,22 @@ async def save_artifacts(api: Api, found: Mapping[str, Any], folder: Path, stem:
 
 def _show(found: Mapping[str, Any], task: Mapping[str, Any]) -> None:
     usage, result = found["usage"], found.get("result") or {}
-    output.console.print(f"[bold]{found['id']}[/]  {found['model']}  [bold]{found['status']}[/]", highlight=False)
+    said = " (cancel requested)" if task.get("cancel_requested") and found["status"] not in TERMINAL else ""
+    output.console.print(f"[bold]{found['id']}[/]  {found['model']}  [bold]{found['status']}[/]{said}", highlight=False)
     if found.get("error"):
-        output.console.print(f"  error: {found['error']['code']}: {found['error']['message']}", highlight=False)
-    output.console.print(
-        f"  supply {usage['supply'] or '-'}, {usage['attempts']} attempts, {output.money(usage['cost']) or 'no cost'}"
-    )
+        show_error(found["error"])
+    tries = output.count(usage["attempts"], "attempt")
+    cost = output.money(usage["cost"]) or "no cost"
+    output.console.print(f"  supply {usage['supply'] or '-'}, {tries}, {cost}", highlight=False)
     for node in found["nodes"]:
         if node.get("waiting_reason"):
-            output.console.print(f"  {node['id']} waits: {node['waiting_reason']}", highlight=False)
+            output.console.print(f"  {node['id']} waits: {node['waiting_reason']}", highlight=False, markup=False)
     if result.get("degraded"):
         lost = ", ".join(result["dropped_inputs"])
         output.console.print(f"  degraded {result['requested_profile']} -> {result['actual_profile']}, without {lost}")
     for artifact in result.get("artifacts", ()):
-        output.console.print(f"  {artifact['media_type']} {artifact['bytes']} bytes {artifact['url']}", highlight=False)
+        size = output.count(artifact["bytes"], "byte")
+        output.console.print(f"  {artifact['media_type']} {size} {artifact['url']}", highlight=False)
     if task:
         rows = (
             (
@@ -178,7 +212,14 @@ def _show(found: Mapping[str, Any], task: Mapping[str, Any]) -> None:
             for item in task["attempts"]
         )
         columns = ("#", "supply", "state", "quote", "cost", "error")
-        output.console.print(output.table(f"Attempts of task {task['id']}", columns, rows))
+        output.show_rows(f"Attempts of task {task['id']}", columns, rows, f"task {task['id']} has no attempt yet")
+
+
+def show_error(error: Mapping[str, Any]) -> None:
+    """Why it has no result, and the provider's own words where there are some."""
+    output.console.print(f"  error: {error['code']}: {error['message']}", highlight=False, markup=False)
+    if error.get("provider_message"):
+        output.console.print(f"  the provider said: {error['provider_message']}", highlight=False, markup=False)
 
 
 def _input(given: str) -> Any:
@@ -188,6 +229,8 @@ def _input(given: str) -> Any:
             text = Path(given[1:]).read_text(encoding="utf-8")
         except OSError as error:
             output.fail(f"--input: {given[1:]} cannot be read: {error.strerror}", output.WRONG_USE)
+        except UnicodeDecodeError:
+            output.fail(f"--input: {given[1:]} is no text in UTF-8", output.WRONG_USE)
     try:
         return json.loads(text)
     except ValueError as error:

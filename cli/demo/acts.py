@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.demo.facts import Facts
+from cli.demo.facts import Facts, words
 from cli.demo.requests import (
     SCENES,
     channel_health,
@@ -89,7 +89,9 @@ async def burst(story: Story) -> list[str]:
     story.facts.equal("slots in use at the height of the burst", {name: used[name] for name in FREE}, FREE)
     waiting = await wait_until(lambda: _waiting(story, runs), _all_wait_for_a_slot, seconds=WATCHED_S)
     story.facts.equal("tasks that wait for a release", len(waiting), BURST - 16)
-    story.facts.check("each waiting task says why", all("capacity" in reason for reason in waiting), set(waiting))
+    story.facts.check(
+        "each waiting task says why", all("capacity" in reason for reason in waiting), set(waiting), "capacity"
+    )
     held = (await story.ledger())["submissions"]
     clips = [item for item in held if item["kind"] == "video"]
     story.facts.equal("jobs that the providers hold meanwhile", len(clips), 16)
@@ -134,7 +136,7 @@ async def failing_model(story: Story) -> list[str]:
         seconds=WATCHED_S,
     )
     story.facts.equal("three failures in a row opened the model's circuit", state["state"], "circuit_open")
-    story.facts.check("it says why", bool(state["reason"]), state["reason"])
+    story.facts.check("it says why", bool(state["reason"]), state["reason"], "a reason")
     return runs
 
 
@@ -160,7 +162,7 @@ async def degraded_request(story: Story) -> None:
     story.explained = run["nodes"][0]["task_id"]
     kinds = {item["kind"] for item in (await story.api.get("/v1/operator/alerts"))["alerts"]}
     wanted = {"degradation_in_use", "exact_supply_unavailable", "breaker_opened"}
-    story.facts.check("operators were told", wanted <= kinds, sorted(kinds))
+    story.facts.check("operators were told", wanted <= kinds, sorted(kinds), words(sorted(wanted)))
 
 
 async def _finished(story: Story, act: str) -> list[dict[str, Any]]:
@@ -183,7 +185,8 @@ async def refused_content(story: Story) -> None:
     story.facts.equal("nobody else was asked", run["usage"]["attempts"], 1)
     kept = ("state", "epoch", "samples", "success_rate")
     same = {name: after[name] for name in kept} == {name: before[name] for name in kept}
-    story.facts.check("the supply's health is untouched", same, {name: after[name] for name in kept})
+    untouched = {name: before[name] for name in kept}
+    story.facts.check("the supply's health is untouched", same, {name: after[name] for name in kept}, words(untouched))
 
 
 async def lost_answer(story: Story) -> None:
@@ -229,5 +232,5 @@ async def restored_key(story: Story, runs: list[str]) -> None:
         "clips of the burst that were delivered", sum(run["status"] == "succeeded" for run in done), BURST
     )
     held = [run for run in done if run["usage"]["supply"] == "aurora/seedance"]
-    story.facts.check("the account's five held jobs among them", len(held) >= 5, len(held))
+    story.facts.check("the account's five held jobs among them", len(held) >= 5, len(held), "5 or more")
     story.facts.equal("each by one attempt", {run["usage"]["attempts"] for run in done}, {1})

@@ -30,14 +30,15 @@ class Facts:
 
     facts: list[Fact] = field(default_factory=list)
 
-    def check(self, claim: str, held: bool, seen: object = "") -> bool:
-        """Note a fact; answers whether it held."""
-        self.facts.append(Fact(claim, bool(held), words(seen)))
+    def check(self, claim: str, held: bool, seen: object = "", expected: str = "") -> bool:
+        """Note a fact; answers whether it held. `expected` says what would have been right."""
+        told = f"seen {words(seen)}, expected {expected}" if expected and not held else words(seen)
+        self.facts.append(Fact(claim, bool(held), told))
         return bool(held)
 
     def equal(self, claim: str, found: object, expected: object) -> bool:
         """Note that two things are equal."""
-        seen = words(found) if found == expected else f"{words(found)}, expected {words(expected)}"
+        seen = words(found) if found == expected else f"seen {words(found)}, expected {words(expected)}"
         return self.check(claim, found == expected, seen)
 
     @property

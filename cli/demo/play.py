@@ -12,6 +12,7 @@ from cli.demo import acts, report
 from cli.demo.accounts import compare
 from cli.demo.acts import Story
 from cli.demo.facts import Facts
+from cli.demo.report import Told
 from cli.demo.stage import Stage
 
 T = TypeVar("T")
@@ -47,8 +48,11 @@ async def play(folder: Path) -> Facts:
         async with stage:
             story = Story(stage, facts)
             await perform(programme, story)
-            await finale(story, results)
-    facts.equal("the stack drained and stopped", stage.exit_code, 0)
+            told = await finale(story, results)
+    # The last fact is known only now; shown are all of them, in one table.
+    facts.equal("exit code of the stack, drained and stopped", stage.exit_code, 0)
+    report.show_facts(facts)
+    report.write_report(facts, told, results)
     return facts
 
 
@@ -65,13 +69,12 @@ async def perform(programme: Programme, story: Story) -> None:
     await programme.act("the key is given back and the held jobs are delivered", acts.restored_key(story, clips))
 
 
-async def finale(story: Story, results: Path) -> None:
-    """Files, tables, books."""
+async def finale(story: Story, results: Path) -> list[Told]:
+    """Files, tables, books; everything that was told of."""
     told = await report.every_run(story.api)
     await report.save_results(story, told, results)
     report.show_tasks(told)
     await report.show_explanation(story)
     lines = compare([task for _, task, _ in told], await story.ledger(), story.facts)
     report.show_books(lines)
-    report.show_facts(story.facts)
-    report.write_report(story.facts, told, results)
+    return told

@@ -8,6 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from rich.text import Text
+
 from cli import output
 from cli.commands.explain import show_selection
 from cli.commands.run import save_artifacts
@@ -19,6 +21,7 @@ from libs.kernel.money import Money
 
 Told = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 """A Run, its Task, and the Task's last selection."""
+YES, NO = Text("yes", "green"), Text("NO", "bold red")
 
 
 async def every_run(api: Any) -> list[Told]:
@@ -117,7 +120,7 @@ def show_books(lines: Sequence[Line]) -> None:
 
 def show_facts(facts: Facts) -> None:
     """Every claim with what was seen."""
-    rows = [("[green]yes[/]" if fact.held else "[bold red]NO[/]", fact.claim, fact.seen) for fact in facts.facts]
+    rows = [(YES if fact.held else NO, fact.claim, fact.seen) for fact in facts.facts]
     output.console.print(output.table("Checked", ("", "fact", "seen"), rows))
 
 

@@ -1,10 +1,13 @@
 """Words, exit codes and books of the command line."""
 
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from cli import output
+from cli.api import Problem
+from cli.commands.demo import tell_end
 from cli.demo.accounts import compare
 from cli.demo.facts import Facts, words
 from cli.progress import describe
@@ -15,10 +18,11 @@ def test_a_problem_names_the_fields_and_the_next_step(capsys: pytest.CaptureFixt
     body = {
         "code": "unauthenticated",
         "request_id": "R",
+        "detail": "who are you?",
         "errors": [{"pointer": "/input/prompt", "reason": "is missing"}],
     }
     with pytest.raises(SystemExit) as left:
-        output.fail_with_problem(body, "who are you?")
+        output.fail_with_problem(Problem(401, body))
     said = capsys.readouterr().err
     assert left.value.code == output.REFUSED
     assert "who are you?" in said
@@ -48,9 +52,23 @@ def test_facts_are_told_in_words() -> None:
     facts = Facts()
     assert facts.equal("a", [1, 2], [1, 2])
     assert not facts.equal("b", {"x": 1}, {"x": 2})
-    assert [fact.seen for fact in facts.facts] == ["1, 2", "x 1, expected x 2"]
+    assert [fact.seen for fact in facts.facts] == ["1, 2", "seen x 1, expected x 2"]
     assert [fact.claim for fact in facts.broken] == ["b"]
     assert words([]) == "none"
+
+
+def test_the_end_of_the_demonstration_names_what_did_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-8: each broken fact with what was seen and expected, and the number of all that were shown."""
+    facts = Facts()
+    facts.equal("one", 1, 1)
+    facts.equal("two", 1, 2)
+    facts.check("three", False, [4], expected="5 or more")
+    with pytest.raises(SystemExit):
+        tell_end(facts, Path("demo"))
+    said = capsys.readouterr().err
+    assert "2 of 3 facts did not hold" in said
+    assert "two: seen 1, expected 2" in said
+    assert "three: seen 4, expected 5 or more" in said
 
 
 def attempt(channel: str, state: str, cost: str | None) -> dict[str, object]:

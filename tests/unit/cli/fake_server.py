@@ -1,0 +1,82 @@
+"""A server in words: what it answers by path, and what was asked of it."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from cli.api import Api, Problem
+from cli.context import Session
+
+URL = "http://server.test"
+
+
+def problem(code: str, status: int = 404, **body: Any) -> Problem:
+    """What the server refuses with."""
+    return Problem(status, {"code": code, "request_id": "R", "detail": code, **body})
+
+
+@dataclass
+class FakeServer(Api):
+    """`answers`: path -> the JSON object, or what is raised. Unknown paths are `not_found`."""
+
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    """The events of a stream."""
+    broken: BaseException | None = None
+    """What the stream ends with, instead of its end."""
+    asked: list[tuple[str, str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(URL, "")
+
+    async def call(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+        """The answer of that path."""
+        self.asked.append((method, path, given.get("body")))
+        found = self.answers.get(path, problem("not_found"))
+        if isinstance(found, BaseException):
+            raise found
+        return dict(found)
+
+    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """Events, then the end."""
+        for event in self.told:
+            yield event
+        if self.broken is not None:
+            raise self.broken
+
+    async def download(self, path: str, target: Path) -> int:
+        """Three bytes of anything."""
+        return target.write_bytes(b"abc")
+
+
+class FakeSession(Session):
+    """A session with that server."""
+
+    server: FakeServer
+
+    def api(self) -> Api:
+        """The fake."""
+        return self.server
+
+
+def invoke(command: Any, server: FakeServer, *arguments: str) -> Result:
+    """Run a command of the command line against the fake server."""
+    session = FakeSession(URL, "", Path("nowhere"))
+    object.__setattr__(session, "server", server)
+    return CliRunner().invoke(command, list(arguments), obj=session, catch_exceptions=False)
+
+
+def a_run(status: str = "succeeded", **more: Any) -> dict[str, Any]:
+    """A run as the API tells it."""
+    node = {"id": "main", "task_id": "T1", "waiting_reason": None}
+    usage = {"cost": None, "attempts": 1, "supply": "a/b"}
+    base = {"id": "R1", "status": status, "model": "m", "error": None, "result": None, "usage": usage, "nodes": [node]}
+    return {**base, "created_at": "2026-01-31T09:30:00.123456Z", **more}
+
+
+def a_task(**more: Any) -> dict[str, Any]:
+    """A task as the API tells it."""
+    return {"id": "T1", "model": "m", "status": "running", "waiting_reason": None, "attempts": [], **more}
