@@ -50,13 +50,15 @@ def publication(message: catalog_pb2.Publication) -> shapes.Publication:
 
 
 def catalog_object(message: catalog_pb2.CatalogObject) -> shapes.CatalogObject:
-    """One object as declared."""
+    """One object as declared. A Channel or Supply is enabled by its administrative state, a model by its own flag."""
+    kind = word(catalog_pb2.CatalogKind, message.kind, "CATALOG_KIND_")
+    spec = struct_to_dict(message.spec)
     return shapes.CatalogObject(
-        kind=word(catalog_pb2.CatalogKind, message.kind, "CATALOG_KIND_"),
+        kind=kind,
         id=message.id,
         revision=message.revision,
-        spec=struct_to_dict(message.spec),
-        enabled=message.enabled,
+        spec=spec,
+        enabled=spec.get("admin", "enabled") == "enabled" if kind in {"channel", "supply"} else message.enabled,
         published=message.published,
         retired=message.retired,
         created_at=moment(message.create_time),
