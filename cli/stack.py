@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.api import Api, Problem
+from cli.api import Api, Problem, Unreachable
+from cli.preflight import DEFAULT_HTTP, StackError, check_ports, check_settings, prepare_data
 from libs.host.hosting import Host
 from libs.host.placement import placement
 from libs.host.process import until_stopped
@@ -19,11 +21,8 @@ STUDIO_ORIGIN = "http://127.0.0.1:9101"
 """Where the shipped catalogue expects the local providers."""
 STUDIO_START_S = 30.0
 STUDIO_STOP_S = 10.0
-DEFAULT_HTTP = "127.0.0.1:8080"
 
-
-class StackError(Exception):
-    """The stack cannot start; the text says why and what to do."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class LocalProviders:
 
     async def start(self) -> None:
         """Return once it answers; `facts` holds its `url`, `base_urls` and `keys`. Raises StackError."""
-        self._data.mkdir(parents=True, exist_ok=True)
+        self._data.mkdir(exist_ok=True)
         ready = self._data / "ready.json"
         ready.unlink(missing_ok=True)
         log = (self._data / "studio.log").open("ab")
@@ -60,11 +59,15 @@ class LocalProviders:
                 stdout=log,
                 stderr=log,
             )
-        async with asyncio.timeout(STUDIO_START_S):
-            while not ready.exists():
-                if self._process.returncode is not None:
-                    raise StackError(self._why())
-                await asyncio.sleep(0.05)
+        try:
+            async with asyncio.timeout(STUDIO_START_S):
+                while not ready.exists():
+                    if self._process.returncode is not None:
+                        raise StackError(self._why())
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            log_file = self._data / "studio.log"
+            raise StackError(f"the local providers were not ready after {STUDIO_START_S:g} s; see {log_file}") from None
         self.facts = json.loads(ready.read_text())
         async with Api(self.facts["url"], "") as lab:
             accounts = (await lab.get("/lab/accounts"))["accounts"]
@@ -73,8 +76,7 @@ class LocalProviders:
     def _why(self) -> str:
         last = (self._data / "studio.log").read_text(errors="replace").strip().splitlines()[-1:]
         said = last[0] if last else "it said nothing"
-        steps = "is another stack up on this data directory? choose another with --data, a port with --studio-port"
-        return f"the local providers could not start: {said} ({steps}, or --no-providers)"
+        return f"the local providers could not start: {said} (is their port free? --studio-port names another)"
 
     async def stop(self) -> None:
         """Ask it to stop, and wait."""
@@ -107,10 +109,15 @@ async def apply_catalog(api: Api, file: Path | None, facts: Mapping[str, Any]) -
             text = text.replace(STUDIO_ORIGIN, facts.get("url", STUDIO_ORIGIN))
             await api.call("POST", "/v1/operator/catalog:apply", text=text)
     except Problem as problem:
-        places = "".join(f"\n  {item['pointer']}: {item['reason']}" for item in problem.body.get("errors", ()))
-        raise StackError(f"the catalogue {file or CATALOG} was refused: {problem}{places}") from problem
+        sentence, places = problem.told()
+        told = "".join(f"\n  {place}" for place in places)
+        raise StackError(f"the catalogue {file or CATALOG} was refused: {sentence}{told}") from problem
+    except Unreachable as error:
+        raise StackError(f"the stack's own HTTP door does not answer: {error}") from error
     except OSError as error:
         raise StackError(f"the catalogue {file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StackError(f"the catalogue {file} is no text in UTF-8 (byte {error.start})") from error
 
 
 def own_api(env: Mapping[str, str], data: Path) -> Api:
@@ -119,8 +126,24 @@ def own_api(env: Mapping[str, str], data: Path) -> Api:
     return Api(f"http://{env.get('POINTSMAN_HTTP') or DEFAULT_HTTP}", key)
 
 
-async def serve(plan: Plan) -> None:
+class ToldHost(Host):
+    """A host that tells somebody when it is ready."""
+
+    def __init__(self, *given: Any, when_ready: Callable[[Host], None], **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._when_ready = when_ready
+
+    async def start(self) -> None:
+        """See `Host`."""
+        await super().start()
+        self._when_ready(self)
+
+
+async def serve(plan: Plan, when_ready: Callable[[Host], None] = lambda host: None) -> None:
     """Start everything, and stay until a signal asks for a stop. Raises StackError and what the host raises."""
+    check_settings(plan.env)
+    prepare_data(plan.data)
+    check_ports(plan.env, plan.studio_port if plan.providers else None)
     studio = LocalProviders(plan.data / "studio", plan.studio_port) if plan.providers else None
     try:
         if studio is not None:
@@ -132,8 +155,8 @@ async def serve(plan: Plan) -> None:
         async def catalogue(host: Host) -> None:
             await apply_catalog(own_api(host.env, plan.data), plan.catalog, facts)
 
-        host = Host(place, env, BUILDERS, before_ready=[catalogue])
-        await until_stopped(host)
+        await until_stopped(ToldHost(place, env, BUILDERS, before_ready=[catalogue], when_ready=when_ready))
     finally:
         if studio is not None:
             await studio.stop()
+    log.info("stopped")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -9,12 +10,16 @@ import uvloop
 
 from cli import output
 from cli.context import Session, pass_session
-from cli.stack import DEFAULT_HTTP, Plan, StackError, serve
+from cli.preflight import DEFAULT_HTTP, SettingError, StackError
+from cli.stack import Plan, serve
 from libs.faults.fault import Fault
 from libs.host.cluster import EmbeddedPostgresError
-from libs.host.placement import PlacementError
+from libs.host.hosting import Host
+from libs.host.placement import DEFAULT_DATA, PlacementError
+from libs.rpc.address import Address, Transport
 from libs.telemetry.logs import configure
 
+DEFAULT_URL = f"http://{DEFAULT_HTTP}"
 FLAGS = {"http": "POINTSMAN_HTTP", "grpc": "POINTSMAN_GRPC", "ready_file": "POINTSMAN_READY_FILE"}
 
 
@@ -45,24 +50,50 @@ def up(
     """Start every context, an embedded database and the local providers, and stay until Ctrl-C."""
     given = {"http": http, "grpc": grpc, "ready_file": ready_file}
     env = {**os.environ, **{FLAGS[name]: value for name, value in given.items() if value}}
-    check_http(env.get("POINTSMAN_HTTP") or DEFAULT_HTTP)
     folder = data or session.data
     env["POINTSMAN_DATA"] = str(folder)
     configure(env.get("POINTSMAN_LOG_LEVEL") or "info")
+    # gRPC's C core writes lines of its own about a port that is taken; we say it in a sentence.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     plan = Plan(env, folder, catalog, not no_providers, studio_port)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(plan))
-    except (StackError, EmbeddedPostgresError, PlacementError, OSError, Fault) as error:
+            runner.run(serve(plan, greet))
+    except (SettingError, PlacementError) as error:
+        output.fail(str(error), output.WRONG_USE)
+    except (StackError, EmbeddedPostgresError, OSError, Fault) as error:
         output.fail(str(error), output.REFUSED, remedy(error))
 
 
-def check_http(text: str) -> None:
-    """End the command with the right form unless `text` is HOST:PORT, with an IPv6 host in brackets."""
-    host, _, port = text.strip().rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535 or (":" in host and not host.startswith("[")):
-        step = "say HOST:PORT, for example 127.0.0.1:8080"
-        output.fail(f"--http (POINTSMAN_HTTP): {text!r} is no address", output.WRONG_USE, step)
+def greet(host: Host) -> None:
+    """On a terminal: where everything is, and what to try. Elsewhere the log says that it is ready."""
+    if output.console.is_terminal:
+        output.console.print(welcome(host.env, host.bound), highlight=False, markup=False, soft_wrap=True)
+
+
+def welcome(env: Mapping[str, str], bound: Mapping[Address, Address]) -> str:
+    """A few lines for whoever has just started it. `bound`: the gRPC address served for every one asked for."""
+    url = f"http://{env.get('POINTSMAN_HTTP') or DEFAULT_HTTP}"
+    grpc = ", ".join(found.listen for found in bound.values() if found.transport is Transport.TCP)
+    data = Path(env["POINTSMAN_DATA"])
+    key = "POINTSMAN_ADMIN_KEY" if env.get("POINTSMAN_ADMIN_KEY") else str(data / "admin.key")
+    command = ".venv/bin/pointsman"
+    if url != DEFAULT_URL:
+        command += f" --url {url}"
+    if data != Path(DEFAULT_DATA).absolute():
+        command += f" --data {data}"
+    lines = (
+        "",
+        "Pointsman is ready.",
+        f"  HTTP       {url}, every operation at {url}/docs",
+        f"  gRPC       {grpc or 'nowhere'}, with reflection",
+        f"  admin key  {key}",
+        f"  try        {command} models",
+        f"             {command} doctor",
+        "  Ctrl-C stops it.",
+        "",
+    )
+    return "\n".join(lines)
 
 
 def remedy(error: Exception) -> str:

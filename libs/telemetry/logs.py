@@ -77,6 +77,6 @@ def configure(
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level.upper())
-    # These two repeat, at `info`, what our own lines say with more care (URLs with their queries, for one).
-    for noisy in ("uvicorn.access", "aiohttp.access"):
+    # These repeat, at `info`, what our own lines say with more care (URLs with their queries, for one).
+    for noisy in ("uvicorn.access", "aiohttp.access", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
