@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
 from libs.faults.fault import Fault
 from libs.kernel.ids import Ids
@@ -68,8 +69,8 @@ class MemoryRuns:
 
     async def live(self, states: Sequence[RunState], after: str, size: int) -> list[Run]:
         """See the port."""
-        found = (self._read(run_id) for run_id in sorted(self._runs) if run_id > after)
-        return [run for run in found if run.state in states][:size]
+        found = (run_id for run_id in sorted(self._runs) if run_id > after and self._runs[run_id]["state"] in states)
+        return [self._read(run_id) for run_id in islice(found, size)]
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """See the port."""
