@@ -6,7 +6,7 @@ Nothing here looks at Supplies. A refused request leaves no trace: no Task, no s
 from libs.faults.fault import Fault
 from services.routing.domain.capability import Misfit, misfits
 from services.routing.domain.catalog import Catalog, Model
-from services.routing.domain.input_shape import Complaint, complaints, option_complaints
+from services.routing.domain.input_shape import Complaint, complaints, option_complaints, without
 from services.routing.domain.request import Request
 from services.routing.domain.request_facts import facts_of, normalised
 
@@ -33,11 +33,15 @@ def may_use(catalog: Catalog, tenant: str, model: Model) -> bool:
 
 
 def validate_request(model: Model, request: Request) -> None:
-    """SEL-2. Fault `validation_failed` with every fault found, or nothing."""
-    found = [*complaints(model.kind, request.input), *option_complaints(request)]
-    if not found:
-        given = normalised(model.kind, model.limits, request.input)
-        found = [_limit(misfit) for misfit in misfits(model.limits, facts_of(model.kind, given))]
+    """SEL-2. Fault `validation_failed` with every fault found, or nothing.
+
+    Limits are compared for every field whose shape is right, so that one answer names all that is to be mended.
+    """
+    wrong = complaints(model.kind, request.input)
+    sound = without(request.input, wrong, model.kind)
+    given = normalised(model.kind, model.limits, sound)
+    beyond = [_limit(misfit) for misfit in misfits(model.limits, facts_of(model.kind, given))]
+    found = [*wrong, *beyond, *option_complaints(request)]
     if found:
         raise Fault.invalid(*found)
 

@@ -4,7 +4,7 @@ A kind is a table: field -> check. A field that the table does not name is refus
 silently ignored. Pointers are JSON pointers into the request (`/input/reference_images/0/url`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -27,13 +27,22 @@ def complaints(kind: Kind, given: Mapping[str, Any]) -> list[Complaint]:
     """Everything that is wrong with an input; none = the shape is right."""
     found = list(_unkeepable("/input", given))
     table = FIELDS[kind]
+    # The first unknown name brings the list of the known ones; every further one would only repeat it.
+    known = f"; its fields are {', '.join(table)}"
     for name, value in given.items():
         check = table.get(name)
         if check is None:
-            found.append((f"/input/{_escaped(name)}", f"is not a field of {kind} input"))
+            found.append((f"/input/{_escaped(name)}", f"is not a field of {kind} input{known}"))
+            known = ""
         elif value is not None:
             found.extend(check(f"/input/{name}", value))
     return found + list(_missing(kind, given))
+
+
+def without(given: Mapping[str, Any], wrong: Iterable[Complaint], kind: Kind) -> dict[str, Any]:
+    """The fields of an input that nobody complained of."""
+    refused = {pointer.split("/")[2] for pointer, _ in wrong if pointer.count("/") > 1}
+    return {name: value for name, value in given.items() if name in FIELDS[kind] and name not in refused}
 
 
 def option_complaints(request: Request) -> list[Complaint]:

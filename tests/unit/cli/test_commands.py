@@ -1,6 +1,8 @@
 """What the verbs say and with which exit code they leave, against a server in words."""
 
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -141,8 +143,8 @@ def test_empty_lists_say_so() -> None:
     assert invoke(run, FakeServer({"/v1/runs": {"runs": [], "next_page_token": ""}}), "list").output == "no runs\n"
 
     class OneKind(FakeServer):
-        async def call(self, method: str, path: str, **given: object) -> dict[str, object]:
-            return {"alerts": [] if "kind" in (given.get("query") or {}) else [some]}  # type: ignore[operator]
+        async def call(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+            return {"alerts": [] if "kind" in (given.get("query") or {}) else [some]}
 
     assert "there are alerts of breaker_opened" in invoke(alerts, OneKind(), "--kind", "nope").output
 
@@ -197,15 +199,7 @@ def test_cells_are_texts_as_they_stand(capsys: pytest.CaptureFixture[str]) -> No
     assert "no [/] here" in capsys.readouterr().err
 
 
-class Pipe:
-    """Where output goes when nobody looks."""
-
-    def isatty(self) -> bool:
-        """It is none."""
-        return False
-
-
 def test_columns_are_respected_in_a_pipe() -> None:
     """OPS-8: COLUMNS says the width where no terminal does; without it there is room for a table."""
-    assert output.width(Pipe(), {"COLUMNS": "60"}) is None  # type: ignore[arg-type]
-    assert output.width(Pipe(), {}) == output.PIPED_WIDTH  # type: ignore[arg-type]
+    assert output.width(io.StringIO(), {"COLUMNS": "60"}) is None
+    assert output.width(io.StringIO(), {}) == output.PIPED_WIDTH

@@ -104,6 +104,23 @@ def test_all_faults_are_named_at_once():
     }
 
 
+def test_limits_are_named_beside_faults_of_shape():
+    """EDG-1: one answer names unknown fields, wrong types and values beyond the model's limits together."""
+    given = {"promt": "x", "colour": "y", "duration_s": 77, "resolution": "9p", "ratio": 3, "first_frame": {}}
+    found = errors(VIDEO, {**given, "reference_videos": materials(4)})
+    assert set(found) == {
+        "/input/promt",
+        "/input/colour",
+        "/input/duration_s",
+        "/input/resolution",
+        "/input/ratio",
+        "/input/first_frame",
+        "/input/reference_videos",
+    }
+    assert "its fields are prompt, reference_images, " in found["/input/promt"]
+    assert found["/input/colour"] == "is not a field of video input"
+
+
 @pytest.mark.parametrize(
     "kind, good, missing",
     [
