@@ -133,7 +133,7 @@ def run_to_proto(run: Run) -> run_pb2.Run:
         usage=run_pb2.RunUsage(
             cost=money_to_proto(run.usage.cost), attempts=run.usage.attempts, supply_id=run.usage.supply
         ),
-        nodes=[_node_to_proto(run.node, run.state)],
+        nodes=[_node_to_proto(run.node, handed_over=run.started_at is not None)],
         labels=dict(run.labels),
         last_sequence=run.last_sequence,
         input=struct_from(run.order.input),
@@ -153,12 +153,13 @@ def _result_to_proto(result: Result | None) -> run_pb2.RunResult | None:
     )
 
 
-def _node_to_proto(node: Node, state: RunState) -> run_pb2.Node:
+def _node_to_proto(node: Node, handed_over: bool) -> run_pb2.Node:
+    """A Task is named once routing has it: a Run cancelled or refused before that has none that could be read."""
     return run_pb2.Node(
         id=node.id,
         kind=node.kind,
         state=run_pb2.NodeState.Value(f"NODE_STATE_{node.state.upper()}"),
-        task_id="" if state is RunState.PENDING else node.task_id,
+        task_id=node.task_id if handed_over else "",
         waiting_reason=node.waiting_reason,
         artifacts=_artifacts_to_proto(node.artifacts),
         failure=_failure_to_proto(node.failure),
