@@ -80,7 +80,7 @@ class Fault(Exception):
     def invalid(cls, *errors: tuple[str, str], message: str = "", code: str = "validation_failed") -> Self:
         """A refusal of named fields: `Fault.invalid(("/input/prompt", "is required"))`."""
         named = tuple(FieldError(pointer, reason) for pointer, reason in errors)
-        text = message or "; ".join(f"{error.pointer} {error.reason}" for error in named)
+        text = message or "; ".join(f"{error.pointer or 'the body'} {error.reason}" for error in named)
         return cls.of(code, text, errors=named)
 
     def fields(self) -> dict[str, Any]:

@@ -63,6 +63,12 @@ def test_defaults_come_from_the_registry():
         Fault.of("no_such_code")
 
 
+def test_a_fault_of_the_whole_body_reads_as_a_sentence() -> None:
+    """EDG-1: the pointer to the whole document is the empty text, which says nothing in a sentence."""
+    fault = Fault.invalid(("", "must be an object"))
+    assert (fault.message, fault.errors[0].pointer) == ("the body must be an object", "")
+
+
 def test_a_refusal_names_its_fields():
     """EDG-1: validation faults carry JSON pointer and reason."""
     fault = Fault.invalid(("/input/prompt", "is required"), ("/input/seed", "must be positive"))
