@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from libs.kernel.money import Money
+from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Catalog, Channel, Supply
 from services.routing.domain.catalog_file import ObjectKind
 from services.routing.domain.catalog_history import Holdings, ObjectRevision
@@ -157,6 +158,15 @@ class Quotes(Protocol):
         """
         ...
 
+    async def quote_under(
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList
+    ) -> Mapping[str, QuoteView]:
+        """By Supply id, under these rules and rates instead of those in force; nothing of them is kept.
+
+        Fault validation_failed for a rule that is none.
+        """
+        ...
+
     async def apply_prices(self, catalog: Catalog) -> int:
         """Declare every price rule; answers the catalogue revision in force there."""
         ...
@@ -249,6 +259,19 @@ class TaskQuery:
     tenant: str = ""
     page_size: int = 100
     page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundQuery:
+    """Which saved rounds of all Tasks: decided at `since` or later, before `until`."""
+
+    since: datetime
+    until: datetime
+    model: str = ""
+    """Only about this Public Model; empty = all."""
+    after: tuple[datetime, str, int] | None = None
+    """Only those after this (time, Task id, round) in the order of the answer."""
+    count: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +373,14 @@ class TaskStore(Protocol):
 
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:
         """Every round, oldest first."""
+        ...
+
+    async def decided(self, query: RoundQuery) -> tuple[SelectionRound, ...]:
+        """Rounds of all Tasks in the order of (time, Task id, round), at most `count`."""
+        ...
+
+    async def count_decided(self, query: RoundQuery) -> int:
+        """How many there are, whatever `after` and `count` say."""
         ...
 
     async def live_leases(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ first reason that holds is a `Drop`; its `waits` says whether time alone may cur
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from services.routing.domain.catalog import Admin, Channel, Limits, Supply
 from services.routing.domain.decision import CapacityView, HealthView
@@ -108,4 +108,4 @@ def worse(channel: HealthView, supply: HealthView) -> str:
 
 def clock_time(moment: datetime) -> str:
     """A moment as operators read it, whole seconds, in UTC."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

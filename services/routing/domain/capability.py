@@ -98,7 +98,7 @@ def _amounts(declared: Spec, facts: Facts) -> Iterator[Misfit]:
             sizes = declared["dimensions"]
             offered = sizes if isinstance(sizes, (list, tuple)) else [sizes]
             if amount not in offered:
-                yield Misfit("dimensions", f"{amount:g} dimensions", ", ".join(map(str, offered)))
+                yield Misfit("dimensions", f"{amount:g} dimensions", ", ".join(f"{size:g}" for size in offered))
         elif name in AMOUNTS:
             field, source, noun = AMOUNTS[name]
             limit = declared.get(field)

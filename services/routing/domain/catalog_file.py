@@ -92,6 +92,14 @@ def read_file(text: str) -> CatalogFile:
     return CatalogFile(currency, fx, tuple(declared), tuple(faults))
 
 
+def read_part(text: str, section: str) -> CatalogFile:
+    """One section of a file, with its currency and rates; what else it holds is not looked at. CatalogTextError."""
+    faults: Faults = []
+    reader = SpecReader(load(text), "", faults)
+    currency = objects.read_currency(reader, "currency", "")
+    return CatalogFile(currency, _rates(reader, currency), tuple(_section(reader, section, faults)), tuple(faults))
+
+
 def read_object(kind: ObjectKind, spec: Mapping[str, Any]) -> Value:
     """The typed value of a stored declaration, which was checked when it was applied."""
     return READERS[kind](SpecReader(spec, "", []))

@@ -31,7 +31,7 @@ def degrade(rule: DegradationRule, given: Mapping[str, Any]) -> Degraded:
     for name in rule.drop_inputs:
         if result.pop(name, None) not in (None, [], ()):
             dropped.append(name)
-    for name, bounds in rule.clamp.items():
+    for name, bounds in sorted(rule.clamp.items()):  # no store keeps the order of a mapping: a replay has another
         if name in result:
             result[name], lost = _clamped(name, result[name], bounds)
             dropped.extend(lost)

@@ -30,7 +30,7 @@ class Guard:
         """(reason code, figures) of the first limit that the quote is over; None = within all."""
         name, factor = self._multiplier(tier)
         if factor is not None and self.baseline is not None and quote > self.baseline * factor:
-            return name, f"{amount(quote)} > baseline {amount(self.baseline)} x {factor}"
+            return name, f"{amount(quote)} > baseline {amount(self.baseline)} x {factor:f}"
         limit = self.policy.absolute_cost_limit
         if self.spent + quote > limit:
             return "absolute_cost_limit", f"spent {amount(self.spent)} + {amount(quote)} > {amount(limit)}"

@@ -6,6 +6,7 @@ from typing import Any
 from libs.faults.fault import Fault
 from libs.rpc.faulting import faulting
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
+from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import QuoteView
 from services.routing.ports import Priced
@@ -32,6 +33,14 @@ class RemoteQuotes:
             known = f"prices are known for catalogue revision {answer.catalog_revision}, not yet for {revision}"
             raise Fault.of("governance_backend_down", known, retry_after_ms=NOT_TOLD_YET_MS)
         return wire.quotes_from_proto(answer)
+
+    @faulting
+    async def quote_under(
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList
+    ) -> Mapping[str, QuoteView]:
+        """See the port."""
+        asked = wire.quote_request(kind, billing_mode, candidates, prices)
+        return wire.quotes_from_proto(await self._stub.QuoteCandidates(asked, timeout=self._timeout_s))
 
     @faulting
     async def apply_prices(self, catalog: Catalog) -> int:

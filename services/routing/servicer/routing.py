@@ -8,8 +8,11 @@ from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.read_tasks import explain_task, get_task, list_rounds, watch_task
+from services.routing.app.replay_selection import replay_selection
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.app.submit_task import check_task, submit_task
+from services.routing.app.what_if import what_if
+from services.routing.wire import replay as wire_replay
 from services.routing.wire import task as wire
 
 
@@ -56,6 +59,17 @@ class RoutingServicer(RoutingServiceServicer):
         """Why it went where it went."""
         steps, story = await explain_task(self._desk, request.task_id)
         return pb.ExplainTaskResponse(steps=steps, story=story)
+
+    async def ReplaySelection(self, request: pb.ReplaySelectionRequest, context: Any) -> pb.ReplaySelectionResponse:
+        """Decides saved rounds again and compares byte for byte."""
+        replays = await replay_selection(self._desk, request.task_id, request.round, request.tenant)
+        return pb.ReplaySelectionResponse(rounds=[wire_replay.replay_to_proto(*item) for item in replays])
+
+    async def WhatIf(self, request: pb.WhatIfRequest, context: Any) -> pb.WhatIfResponse:
+        """Decides a page of history again under an alternative."""
+        alternative = wire_replay.alternative_from_proto(request)
+        query = wire_replay.rounds_from_proto(request, self._desk.now())
+        return wire_replay.page_to_proto(await what_if(self._desk, alternative, query), query)
 
     async def ResolveAttempt(self, request: pb.ResolveAttemptRequest, context: Any) -> pb.ResolveAttemptResponse:
         """An operator's word on an uncertain submission."""

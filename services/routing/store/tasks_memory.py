@@ -10,7 +10,7 @@ from libs.kernel.money import Money
 from services.routing.domain.fairness import WEIGHTS, Turns
 from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
-from services.routing.ports import Alert, Lane, TaskQuery, Write
+from services.routing.ports import Alert, Lane, RoundQuery, TaskQuery, Write
 from services.routing.store.paging import key_of, token_of
 
 _LANES = {
@@ -156,6 +156,20 @@ class MemoryTasks:
         """See the port."""
         return tuple(self._rounds.get(task_id, ()))
 
+    async def decided(self, query: RoundQuery) -> tuple[SelectionRound, ...]:
+        """See the port."""
+        found = sorted(self._within(query), key=_place)
+        return tuple(item for item in found if query.after is None or _place(item) > query.after)[: query.count]
+
+    async def count_decided(self, query: RoundQuery) -> int:
+        """See the port."""
+        return sum(1 for _ in self._within(query))
+
+    def _within(self, query: RoundQuery) -> Iterable[SelectionRound]:
+        for task_id, rounds in self._rounds.items():
+            if not query.model or self._rows[task_id].task.request.model == query.model:
+                yield from (item for item in rounds if query.since <= item.decided_at < query.until)
+
     async def live_leases(self) -> tuple[str, ...]:
         """See the port."""
         return tuple(
@@ -232,6 +246,10 @@ def _is_due(row: _Row, now: datetime) -> bool:
 def _in_doubt(attempt: Attempt) -> bool:
     unresolved = attempt.state is AttemptState.UNRESOLVED and not attempt.resolution
     return unresolved or attempt.state is AttemptState.SUBMISSION_UNCERTAIN
+
+
+def _place(item: SelectionRound) -> tuple[datetime, str, int]:
+    return (item.decided_at, item.task_id, item.round)
 
 
 def _finish_key(attempt: Attempt) -> Any:

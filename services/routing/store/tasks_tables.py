@@ -114,6 +114,7 @@ selections = Table(
     Column("outcome", Text, nullable=False),
     Column("note", Text, nullable=False),
     Column("record", Text, nullable=False),  # text, not jsonb: a replay compares bytes
+    Index("selections_by_time", "decided_at", "task_id", "round"),
 )
 """Selection rounds: appended, never changed."""
 

@@ -18,6 +18,7 @@ from pointsman.common.v1 import subject_pb2
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from pointsman.health.v1 import health_pb2, health_service_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
+from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Admin, Catalog, Channel, Limits, Supply
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.task import Artifact, Attempt, Failure
@@ -216,8 +217,10 @@ def capacity_views(
 # --- Prices -----------------------------------------------------------------------------------------------------------
 
 
-def quote_request(kind: str, mode: str, candidates: Sequence[Priced]) -> quote_service_pb2.QuoteCandidatesRequest:
-    """Every candidate with the input that it would be sent."""
+def quote_request(
+    kind: str, mode: str, candidates: Sequence[Priced], prices: PriceList | None = None
+) -> quote_service_pb2.QuoteCandidatesRequest:
+    """Every candidate with the input that it would be sent; `prices` in place of those in force."""
     return quote_service_pb2.QuoteCandidatesRequest(
         kind=kind,
         billing_mode=quote_pb2.BillingMode.Value(f"BILLING_MODE_{mode.upper()}"),
@@ -227,6 +230,7 @@ def quote_request(kind: str, mode: str, candidates: Sequence[Priced]) -> quote_s
             )
             for item in candidates
         ],
+        price_list=None if prices is None else quote_service_pb2.PriceList(**_told_prices(prices)),
     )
 
 
@@ -252,15 +256,19 @@ def _quote(item: quote_pb2.CandidateQuote) -> QuoteView:
 
 def prices_to_proto(catalog: Catalog) -> quote_service_pb2.ApplyPriceRulesRequest:
     """Every rule as declared, and the rate table."""
-    return quote_service_pb2.ApplyPriceRulesRequest(
-        catalog_revision=catalog.revision,
-        currency=catalog.currency,
-        exchange_rates={currency: format(rate, "f") for currency, rate in catalog.fx.items()},
-        price_rules=[
+    told = _told_prices(PriceList(catalog.currency, catalog.fx, catalog.prices))
+    return quote_service_pb2.ApplyPriceRulesRequest(catalog_revision=catalog.revision, **told)
+
+
+def _told_prices(prices: PriceList) -> dict[str, Any]:
+    return {
+        "currency": prices.currency,
+        "exchange_rates": {currency: format(rate, "f") for currency, rate in prices.fx.items()},
+        "price_rules": [
             quote_pb2.PriceRule(id=item.id, version=item.version, spec=struct_from(item.spec))
-            for item in catalog.prices.values()
+            for item in prices.rules.values()
         ],
-    )
+    }
 
 
 # --- Providers --------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from services.routing.domain.attempts import fault
 from services.routing.domain.fairness import WEIGHTS, passed_at_most
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.domain.task import Artifact, AttemptState, Result, TaskState
-from services.routing.ports import Lane, TaskQuery
+from services.routing.ports import Lane, RoundQuery, TaskQuery
 from services.routing.store.tasks_tables import metadata
 from tests.contract.routing.tasks_stores import (
     KINDS,
@@ -319,6 +319,30 @@ async def test_tasks_are_found_by_id_state_tenant_and_doubt(store: Any):
     with pytest.raises(Fault) as refused:
         await store.find(TaskQuery(page_token="nonsense"))
     assert refused.value.code == "malformed_request"
+
+
+async def test_rounds_are_a_history(store: Any):
+    """SEL-23: rounds of all Tasks by time, Task and number, in pages; bounded by times and model; none is missed."""
+    for number, model in enumerate(("clip", "clip", "other")):
+        task = await claimed(store, f"t{number}", model=model)
+        kept = tuple(
+            SelectionRound(task.id, place, at(place), RoundOutcome.WAITING, "{}", f"{number}") for place in (1, 2, 3)
+        )
+        await store.save(write(task, transitions.waiting(task, "capacity: full", at(9)), rounds=kept))
+    whole = RoundQuery(at(2), at(4), count=100)
+    found = await store.decided(whole)
+    assert [(item.round, item.task_id) for item in found] == [(n, f"t{t}") for n in (2, 3) for t in range(3)]
+    assert found[0] == (await store.rounds("t0"))[1]
+    assert await store.count_decided(whole) == 6
+    pages: list[SelectionRound] = []
+    after = None
+    while page := await store.decided(replace(whole, count=4, after=after)):
+        pages += page
+        after = (page[-1].decided_at, page[-1].task_id, page[-1].round)
+    assert tuple(pages) == found
+    assert {item.task_id for item in await store.decided(replace(whole, model="other"))} == {"t2"}
+    assert await store.count_decided(replace(whole, model="other", after=after, count=1)) == 2
+    assert await store.decided(RoundQuery(at(4), at(9))) == ()
 
 
 async def test_the_tables_are_what_the_migrations_make(pg_url: str):

@@ -16,6 +16,7 @@ from services.routing.app.submit_task import Submission, submit_task
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.waiting_room import WaitingRoom
 from services.routing.app.work_queue import WorkQueue
+from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import (
     Catalog,
     Channel,
@@ -198,6 +199,15 @@ class FakeQuotes:
             raise Fault.of("governance_backend_down", "not told yet", retry_after_ms=500)
         await self.effect("quotes.quote")
         return {item.supply.id: QuoteView(self.amounts.get(item.supply.id, Decimal(1))) for item in candidates}
+
+    async def quote_under(
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList
+    ) -> Mapping[str, QuoteView]:
+        """One unit for each second of the rate that the first rule of a Supply names."""
+        rates = {key: Decimal(rule.spec["rate"]) for key, rule in prices.rules.items()}
+        return {
+            item.supply.id: QuoteView(rates[item.supply.prices[0]] * item.input["duration_s"]) for item in candidates
+        }
 
     async def apply_prices(self, catalog: Catalog) -> int:
         """Not of interest here."""

@@ -7,8 +7,10 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from pointsman.routing.v1 import alert_pb2 as _alert_pb2
+from pointsman.routing.v1 import replay_pb2 as _replay_pb2
 from pointsman.routing.v1 import task_pb2 as _task_pb2
 import builtins as _builtins
 import sys
@@ -420,6 +422,148 @@ class ExplainTaskResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExplainTaskResponse: _TypeAlias = ExplainTaskResponse  # noqa: Y015
+
+@_typing.final
+class ReplaySelectionRequest(_message.Message):
+    """Asks for a replay."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    """Required. The Task."""
+    round: _builtins.int
+    """Only this round; 0 = every round."""
+    tenant: _builtins.str
+    """Only if it belongs to this tenant; empty = any."""
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        round: _builtins.int = ...,
+        tenant: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["round", b"round", "task_id", b"task_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplaySelectionRequest: _TypeAlias = ReplaySelectionRequest  # noqa: Y015
+
+@_typing.final
+class ReplaySelectionResponse(_message.Message):
+    """The replay."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rounds(self) -> _containers.RepeatedCompositeFieldContainer[_replay_pb2.ReplayedRound]:
+        """One for each round asked for, oldest first."""
+
+    def __init__(
+        self,
+        *,
+        rounds: _abc.Iterable[_replay_pb2.ReplayedRound] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rounds", b"rounds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplaySelectionResponse: _TypeAlias = ReplaySelectionResponse  # noqa: Y015
+
+@_typing.final
+class WhatIfRequest(_message.Message):
+    """Asks what history would have been. Every page repeats the alternative and the filters."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POLICY_YAML_FIELD_NUMBER: _builtins.int
+    PRICES_YAML_FIELD_NUMBER: _builtins.int
+    CATALOG_YAML_FIELD_NUMBER: _builtins.int
+    SINCE_TIME_FIELD_NUMBER: _builtins.int
+    UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    policy_yaml: _builtins.str
+    """YAML: one policy, for every decision; or a file with `policies`, each for the decisions made under its id."""
+    prices_yaml: _builtins.str
+    """YAML with `prices`, and `currency` and `fx` where rates change; rules replace those of the same id."""
+    catalog_yaml: _builtins.str
+    """A whole catalogue file."""
+    model: _builtins.str
+    """Only decisions about this Public Model; empty = all."""
+    page_size: _builtins.int
+    """At most this many decisions, 1..1000, default 200."""
+    page_token: _builtins.str
+    """From the previous answer; it carries the times of the first page."""
+    @_builtins.property
+    def since_time(self) -> _timestamp_pb2.Timestamp:
+        """Required with the first page. Decisions made at this time or later."""
+
+    @_builtins.property
+    def until_time(self) -> _timestamp_pb2.Timestamp:
+        """Decisions made before this time; absent = now."""
+
+    def __init__(
+        self,
+        *,
+        policy_yaml: _builtins.str = ...,
+        prices_yaml: _builtins.str = ...,
+        catalog_yaml: _builtins.str = ...,
+        since_time: _timestamp_pb2.Timestamp | None = ...,
+        until_time: _timestamp_pb2.Timestamp | None = ...,
+        model: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["alternative", b"alternative", "catalog_yaml", b"catalog_yaml", "policy_yaml", b"policy_yaml", "prices_yaml", b"prices_yaml", "since_time", b"since_time", "until_time", b"until_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alternative", b"alternative", "catalog_yaml", b"catalog_yaml", "model", b"model", "page_size", b"page_size", "page_token", b"page_token", "policy_yaml", b"policy_yaml", "prices_yaml", b"prices_yaml", "since_time", b"since_time", "until_time", b"until_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_alternative: _TypeAlias = _typing.Literal["policy_yaml", "prices_yaml", "catalog_yaml"]  # noqa: Y015
+    _WhichOneofArgType_alternative: _TypeAlias = _typing.Literal["alternative", b"alternative"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_alternative) -> _WhichOneofReturnType_alternative | None: ...
+
+Global___WhatIfRequest: _TypeAlias = WhatIfRequest  # noqa: Y015
+
+@_typing.final
+class WhatIfResponse(_message.Message):
+    """One page of an alternative history."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORT_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ROUND_COUNT_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    round_count: _builtins.int
+    """With the first page: how many saved rounds the window holds, refused ones too."""
+    @_builtins.property
+    def report(self) -> _replay_pb2.WhatIfReport:
+        """What this page comes to. The report of several pages is the sum of theirs."""
+
+    def __init__(
+        self,
+        *,
+        report: _replay_pb2.WhatIfReport | None = ...,
+        next_page_token: _builtins.str = ...,
+        round_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "report", b"report", "round_count", b"round_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WhatIfResponse: _TypeAlias = WhatIfResponse  # noqa: Y015
 
 @_typing.final
 class ResolveAttemptRequest(_message.Message):

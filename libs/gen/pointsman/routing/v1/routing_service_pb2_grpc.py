@@ -70,6 +70,16 @@ class RoutingServiceStub:
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ExplainTaskRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ExplainTaskResponse.FromString,
                 _registered_method=True)
+        self.ReplaySelection = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/ReplaySelection',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ReplaySelectionRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ReplaySelectionResponse.FromString,
+                _registered_method=True)
+        self.WhatIf = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/WhatIf',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.WhatIfRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.WhatIfResponse.FromString,
+                _registered_method=True)
         self.ResolveAttempt = channel.unary_unary(
                 '/pointsman.routing.v1.RoutingService/ResolveAttempt',
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptRequest.SerializeToString,
@@ -135,6 +145,20 @@ class RoutingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReplaySelection(self, request, context):
+        """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WhatIf(self, request, context):
+        """Decides a page of history again under another policy, price list or catalogue; changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ResolveAttempt(self, request, context):
         """An operator's word on an uncertain submission.
         """
@@ -186,6 +210,16 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.ExplainTask,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ExplainTaskRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ExplainTaskResponse.SerializeToString,
+            ),
+            'ReplaySelection': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReplaySelection,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ReplaySelectionRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ReplaySelectionResponse.SerializeToString,
+            ),
+            'WhatIf': grpc.unary_unary_rpc_method_handler(
+                    servicer.WhatIf,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.WhatIfRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.WhatIfResponse.SerializeToString,
             ),
             'ResolveAttempt': grpc.unary_unary_rpc_method_handler(
                     servicer.ResolveAttempt,
@@ -388,6 +422,60 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/ExplainTask',
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ExplainTaskRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ExplainTaskResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReplaySelection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/ReplaySelection',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ReplaySelectionRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ReplaySelectionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WhatIf(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/WhatIf',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.WhatIfRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.WhatIfResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -47,6 +47,10 @@ class RoutingServiceStub:
     """Every selection round of a Task."""
     ExplainTask: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ExplainTaskRequest, _routing_service_pb2.ExplainTaskResponse]
     """Why it went where it went, in the four steps."""
+    ReplaySelection: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ReplaySelectionRequest, _routing_service_pb2.ReplaySelectionResponse]
+    """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte."""
+    WhatIf: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.WhatIfRequest, _routing_service_pb2.WhatIfResponse]
+    """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]
     """An operator's word on an uncertain submission."""
     ListAlerts: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]
@@ -71,6 +75,10 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """Every selection round of a Task."""
     ExplainTask: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ExplainTaskRequest, _routing_service_pb2.ExplainTaskResponse]  # type: ignore[assignment]
     """Why it went where it went, in the four steps."""
+    ReplaySelection: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ReplaySelectionRequest, _routing_service_pb2.ReplaySelectionResponse]  # type: ignore[assignment]
+    """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte."""
+    WhatIf: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.WhatIfRequest, _routing_service_pb2.WhatIfResponse]  # type: ignore[assignment]
+    """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]  # type: ignore[assignment]
     """An operator's word on an uncertain submission."""
     ListAlerts: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]  # type: ignore[assignment]
@@ -134,6 +142,22 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.ExplainTaskResponse, _abc.Awaitable[_routing_service_pb2.ExplainTaskResponse]]:
         """Why it went where it went, in the four steps."""
+
+    @_abc_1.abstractmethod
+    def ReplaySelection(
+        self,
+        request: _routing_service_pb2.ReplaySelectionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_routing_service_pb2.ReplaySelectionResponse, _abc.Awaitable[_routing_service_pb2.ReplaySelectionResponse]]:
+        """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte."""
+
+    @_abc_1.abstractmethod
+    def WhatIf(
+        self,
+        request: _routing_service_pb2.WhatIfRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_routing_service_pb2.WhatIfResponse, _abc.Awaitable[_routing_service_pb2.WhatIfResponse]]:
+        """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
 
     @_abc_1.abstractmethod
     def ResolveAttempt(

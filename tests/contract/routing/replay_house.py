@@ -1,0 +1,78 @@
+"""Routing over fakes, its history in memory, with the real cost_quote behind its own stub: all over loopback."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.rpc.channels import Channels
+from libs.rpc.faulting import faults_from_rpc
+from libs.rpc.loopback import LoopbackRegistry
+from libs.rpc.server import RpcServer
+from pointsman.routing.v1 import routing_service_pb2 as pb
+from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
+from services.cost_quote.compose import assemble
+from services.cost_quote.store.memory import MemoryPriceBooks
+from services.routing.app.perform_step import perform_step
+from services.routing.app.work_queue import WorkQueue
+from services.routing.domain.catalog import Catalog, Price
+from services.routing.peers.quotes import RemoteQuotes
+from services.routing.ports import Lane
+from services.routing.servicer.routing import RoutingServicer
+from tests.unit.routing.dispatch_fakes import Stage, stage
+
+CALL_S = 20.0
+
+
+@dataclass
+class House:
+    """A stub whose failures are Faults, and the stage behind it."""
+
+    play: Stage
+    stub: Any
+
+    async def call(self, method: str, request: Any) -> Any:
+        """One call."""
+        async with faults_from_rpc():
+            return await getattr(self.stub, method)(request, timeout=CALL_S)
+
+    async def refused(self, method: str, request: Any) -> Fault:
+        """The Fault of a call."""
+        with pytest.raises(Fault) as caught:
+            await self.call(method, request)
+        return caught.value
+
+    async def rounds(self, task_id: str) -> Any:
+        """The replay of every round."""
+        return (await self.call("ReplaySelection", pb.ReplaySelectionRequest(task_id=task_id))).rounds
+
+
+def price(price_id: str, rate: str, currency: str = "CNY") -> Price:
+    """A rule of so much a second."""
+    spec = {"id": price_id, "version": 1, "currency": currency, "billing_mode": "per_second", "rate": rate}
+    return Price(price_id, 1, 1, currency, "per_second", spec)
+
+
+@asynccontextmanager
+async def house(offers: Catalog) -> AsyncIterator[House]:
+    """The house with this catalogue, its prices told to cost_quote."""
+    registry = LoopbackRegistry()
+    server = RpcServer(registry=registry)
+    for _, add_to_server in assemble(MemoryPriceBooks()).registrations:
+        server.add(add_to_server)
+    async with Channels(registry=registry, caller="routing") as channels:
+        play = _with_quotes(stage(offers=offers), RemoteQuotes(channels.to("cost_quote"), CALL_S))
+        server.add(lambda target: add_RoutingServiceServicer_to_server(RoutingServicer(play.desk), target))
+        await server.start()
+        await play.desk.quotes.apply_prices(offers)
+        yield House(play, RoutingServiceStub(channels.to("routing")))
+    await server.close()
+
+
+def _with_quotes(play: Stage, quotes: RemoteQuotes) -> Stage:
+    desk = replace(play.desk, quotes=quotes)
+    queues = [WorkQueue(desk, lane, 64, perform_step) for lane in (Lane.DISPATCH, Lane.FOLLOW)]
+    return replace(play, desk=desk, dispatch=queues[0], follow=queues[1])
