@@ -1,5 +1,6 @@
 """Puts the context together: the only module that knows both its inside and its machines."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from services.capacity.servicer import CapacityServicer, UseCases
 from services.capacity.settings import Settings
 from services.capacity.store.memory import MemoryCapacityStore
 from services.capacity.store.postgres import PostgresCapacityStore
+from services.capacity.store.valkey import ValkeyCapacityStore, connect
 
 SCHEMA = "capacity"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
@@ -40,6 +42,9 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
         async def migration() -> None:
             await migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
 
+    if settings.redis_url:
+        client = connect(settings.redis_url, settings.redis_timeout_s)
+        store = ValkeyCapacityStore(client, store, timedelta(seconds=settings.ttl_max_s))
     return assemble(store, settings, world, migration)
 
 

@@ -44,8 +44,14 @@ class CapacityStore(Protocol):
         """
         ...
 
-    async def renew(self, holder: str, lease_ids: Sequence[str], ttl: timedelta) -> Renewal:
-        """Prolong to `ttl` from now those that the holder still holds."""
+    async def renew(
+        self, holder: str, lease_ids: Sequence[str], ttl: timedelta, taught: Sequence[Lease] = ()
+    ) -> Renewal:
+        """Prolong to `ttl` from now those that the holder still holds.
+
+        `taught` are the same leases as their holder remembers them: a store that lost its memory learns those that had
+        not lapsed, while it learns (CAP-9). Any other store takes no notice.
+        """
         ...
 
     async def release(

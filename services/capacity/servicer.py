@@ -40,7 +40,8 @@ class CapacityServicer(CapacityServiceServicer):
 
     async def RenewLeases(self, request: pb.RenewLeasesRequest, context: Any) -> pb.RenewLeasesResponse:
         """Prolongs leases of one holder."""
-        renewal = await self._do.renew(request.holder, request.lease_ids, wire.ttl_from_proto(request.ttl))
+        taught = [wire.lease_from_proto(lease) for lease in request.leases]
+        renewal = await self._do.renew(request.holder, request.lease_ids, wire.ttl_from_proto(request.ttl), taught)
         return wire.renewal_to_proto(renewal)
 
     async def Release(self, request: pb.ReleaseRequest, context: Any) -> pb.ReleaseResponse:

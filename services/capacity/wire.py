@@ -1,7 +1,7 @@
 """Messages of `pointsman.capacity.v1` to domain values and back. Total in both directions, and nothing else."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -119,6 +119,22 @@ def lease_to_proto(lease: Lease) -> pb.Lease:
         tokens=lease.tokens,
         reserve_time=_stamp(lease.reserved_at),
         expire_time=_stamp(lease.expires_at),
+    )
+
+
+def lease_from_proto(message: pb.Lease) -> Lease:
+    """A lease as its holder remembers it."""
+    return Lease(
+        id=message.id,
+        holder=message.holder,
+        kind=message.kind,
+        channel_id=message.channel_id,
+        supply_id=message.supply_id,
+        channel_epoch=message.channel_epoch,
+        supply_epoch=message.supply_epoch,
+        tokens=message.tokens,
+        reserved_at=message.reserve_time.ToDatetime(UTC),
+        expires_at=message.expire_time.ToDatetime(UTC),
     )
 
 

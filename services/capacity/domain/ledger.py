@@ -27,6 +27,7 @@ class Gate(StrEnum):
     CONCURRENCY = "concurrency"
     ADAPTIVE = "adaptive"
     FROZEN = "frozen"
+    LEARNING = "learning"
     REQUESTS = "requests"
     TOKENS = "tokens"
 
@@ -35,7 +36,8 @@ class Gate(StrEnum):
 class Refusal:
     """Why not. `retry_at` is None when only a release, or another state of health, can open the gate.
 
-    For STALE_HEALTH, `limit` is the revision known and `used` the one that was shown. FROZEN has no figures.
+    For STALE_HEALTH, `limit` is the revision known and `used` the one that was shown. FROZEN and LEARNING have no
+    figures; only a store that lost its memory names the latter (CAP-9).
     """
 
     subject: Subject

@@ -44,7 +44,9 @@ class MemoryCapacityStore:
         self._keep(lease)
         return lease
 
-    async def renew(self, holder: str, lease_ids: Sequence[str], ttl: timedelta) -> Renewal:
+    async def renew(
+        self, holder: str, lease_ids: Sequence[str], ttl: timedelta, taught: Sequence[Lease] = ()
+    ) -> Renewal:
         """Prolong what is held."""
         now = self._clock.now()
         done: list[str] = []

@@ -91,7 +91,9 @@ class PostgresCapacityStore:
             row = found.mappings().one_or_none()
         return None if row is None else holding.repeated(_lease(row), request, row["now"])
 
-    async def renew(self, holder: str, lease_ids: Sequence[str], ttl: timedelta) -> Renewal:
+    async def renew(
+        self, holder: str, lease_ids: Sequence[str], ttl: timedelta, taught: Sequence[Lease] = ()
+    ) -> Renewal:
         """Prolong what is held, all in one statement."""
         values = {"ids": list(lease_ids), "holder": holder, "ttl": ttl}
         async with self._database.unit() as tx:

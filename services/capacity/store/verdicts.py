@@ -82,8 +82,8 @@ def reserved(request: Request, verdict: Mapping[str, Any], at: datetime | None) 
     if outcome == "undeclared":
         return ledger.undeclared(subject)
     if outcome == "too_large":
-        return ledger.too_large(subject, verdict["bound"])
-    return Refusal(subject, Gate(verdict["gate"]), verdict["bound"], verdict["used"], at)
+        return ledger.too_large(subject, int(verdict["bound"]))
+    return Refusal(subject, Gate(verdict["gate"]), int(verdict["bound"]), int(verdict["used"]), at)
 
 
 def _view(health: HealthLimit) -> tuple[int, int, int | None]:

@@ -1,6 +1,6 @@
-"""The whole context behind its real wire, once over memory and once over PostgreSQL.
+"""The whole context behind its real wire: over memory, over PostgreSQL, over Valkey.
 
-PostgreSQL's time is taken from a table here, so that both backends stand on a clock that the test moves.
+The servers' time is taken from a table and from a key here: every backend stands on a clock that the test moves.
 """
 
 import asyncio
@@ -25,9 +25,13 @@ from services.capacity.ports import CapacityStore
 from services.capacity.settings import Settings
 from services.capacity.store.memory import MemoryCapacityStore
 from services.capacity.store.postgres import PostgresCapacityStore
+from services.capacity.store.valkey import EPOCH, ValkeyCapacityStore, connect
+from services.capacity.store.verdicts import MICROSECOND
 from tests.support.worlds import START, SteeredClock, steered_world
 
 TIMEOUT_S = 10.0
+LONGEST_TTL = timedelta(hours=24)
+TEST_TIME_LUA = "redis.call('HMGET', 'test_time', 's', 'us')"
 EMPTY = (
     "TRUNCATE level, lease",
     "UPDATE catalog SET revision = 0",
@@ -67,6 +71,8 @@ async def bench(url: str) -> Bench:
             clock.advance(seconds)
 
         return Bench(MemoryCapacityStore(clock), clock, advance)
+    if url.startswith("unix:"):
+        return await valkey_bench(url, clock)
     database = Database(url, schema="capacity")
 
     async def advance_both(seconds: float) -> None:
@@ -76,11 +82,30 @@ async def bench(url: str) -> Bench:
     return Bench(PostgresCapacityStore(database), clock, advance_both)
 
 
-@pytest.fixture(params=["memory", "postgres"])
+async def valkey_bench(url: str, clock: SteeredClock) -> Bench:
+    """Leases in Valkey, declarations in memory."""
+    client = connect(url, 5.0)
+
+    async def set_time() -> None:
+        seconds, rest = divmod((clock.now() - EPOCH) // MICROSECOND, 1_000_000)
+        await client.hset("test_time", mapping={"s": seconds, "us": rest})
+
+    async def advance(seconds: float) -> None:
+        clock.advance(seconds)
+        await set_time()
+
+    await set_time()
+    store = ValkeyCapacityStore(client, MemoryCapacityStore(clock), LONGEST_TTL, time_lua=TEST_TIME_LUA)
+    return Bench(store, clock, advance)
+
+
+@pytest.fixture(params=["memory", "postgres", "valkey"])
 def database_url(request: pytest.FixtureRequest) -> str:
     """A store without rows."""
     if request.param == "memory":
         return "memory:"
+    if request.param == "valkey":
+        return str(request.getfixturevalue("valkey_url"))
     return asyncio.run(emptied(request.getfixturevalue("pg_module_url")))
 
 

@@ -15,6 +15,7 @@ from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
 from services.capacity.domain.pacing import Feedback, Outcome
 from tests.contract.capacity.conftest import Bench, bench, emptied
 from tests.contract.capacity.model import Model
+from tests.support.valkey import ValkeyServer, emptied_valkey
 
 CHANNELS = ("a", "b")
 SUPPLIES = ("a/x", "a/y", "b/z")
@@ -161,6 +162,18 @@ def test_postgres_is_the_model(pg_module_url: str) -> None:
     async def make() -> Bench:
         await emptied(pg_module_url)
         return await bench(pg_module_url)
+
+    machine = backend(make)
+    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=40))
+    assert machine.steps[0] > 200
+
+
+def test_valkey_is_the_model(valkey_server: ValkeyServer) -> None:
+    """VER-3, CAP-5: Valkey answers as the model, by the same script as in production; time is the test's."""
+
+    async def make() -> Bench:
+        emptied_valkey(valkey_server.url)
+        return await bench(valkey_server.url)
 
     machine = backend(make)
     run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=40))

@@ -41,6 +41,8 @@ class _GateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Gate.ValueType],
     """The adaptive limit: the provider was congested, and slots come back slowly."""
     GATE_FROZEN: _Gate.ValueType  # 7
     """The provider asked not to be asked before a time."""
+    GATE_LEARNING: _Gate.ValueType  # 8
+    """The store lost its memory and only renews until the time of the refusal."""
 
 class Gate(_Gate, metaclass=_GateEnumTypeWrapper):
     """The gates of a level."""
@@ -61,6 +63,8 @@ GATE_ADAPTIVE: Gate.ValueType  # 6
 """The adaptive limit: the provider was congested, and slots come back slowly."""
 GATE_FROZEN: Gate.ValueType  # 7
 """The provider asked not to be asked before a time."""
+GATE_LEARNING: Gate.ValueType  # 8
+"""The store lost its memory and only renews until the time of the refusal."""
 Global___Gate: _TypeAlias = Gate  # noqa: Y015
 
 class _Pace:

@@ -1,0 +1,435 @@
+-- The capacity ledger in one script, version 1: decides as `services.capacity.domain` does; one differential suite holds
+-- the two together. KEYS[1] is the tagged prefix of all keys, so that a cluster keeps them in one slot; ARGV[1] is JSON.
+-- Time is the server's, in microseconds; every figure goes out as text, because cjson rounds beyond 14 digits.
+--
+-- Keys below the prefix:
+--   boot                run id of the server that made this memory, and until when it only learns (hash)
+--   catalog             revision in force (string)
+--   levels              names of the levels ever declared, "kind:id" (set)
+--   level:K:ID          gates, health, pace and the totals of the windows (hash)
+--   live:K:ID           live leases by their end (sorted set); live:K:ID:EPOCH those of one health epoch
+--   win:K:ID            reservations of the last minute, member "lease tokens" (sorted set by time)
+--   over:K:ID           over-use of the last minute, the same (sorted set by time)
+--   lease:ID            one lease (hash)
+--   leases              every lease by the time at which it may be forgotten (sorted set)
+--   expiring            leases that were not released, by their end (sorted set)
+local P, call = KEYS[1], redis.call
+local ask = cjson.decode(ARGV[1])
+local stamp = redis.call('TIME')
+local now = tonumber(stamp[1]) * 1000000 + tonumber(stamp[2])
+local MINUTE, KEPT, FREEZE_MAX = 60000000, 120000000, 3600000000
+local since = now - MINUTE
+local run_id = string.match(call('INFO', 'server'), 'run_id:(%w+)')
+
+local function text(number) return string.format('%.0f', number) end
+local function told(value) if value == cjson.null then return nil end return value end
+local floor, max, min = math.floor, math.max, math.min
+
+-- Levels that this run has looked at.
+local levels = {}
+local FIELDS = {'declared', 'channel', 'slots', 'rpm', 'tpm', 'epoch', 'rev', 'cap', 'pace', 'ceiling', 'cut', 'freeze',
+  'requests', 'tokens'}
+
+local function level_of(kind, id)
+  local name = kind .. ':' .. id
+  local level = levels[name]
+  if level then return level end
+  local values = call('HMGET', P .. 'level:' .. name, unpack(FIELDS))
+  level = {kind = kind, id = id, name = name, channel = values[2] or ''}
+  for at, field in ipairs(FIELDS) do
+    if at ~= 2 then level[field] = tonumber(values[at] or '') end
+  end
+  level.declared = level.declared == 1
+  level.slots, level.rpm, level.tpm = level.slots or 0, level.rpm or 0, level.tpm or 0
+  level.requests, level.tokens, level.ceiling = level.requests or 0, level.tokens or 0, level.ceiling or 0
+  for _, sort in ipairs({'win:', 'over:'}) do
+    local key = P .. sort .. name
+    local gone = call('ZRANGEBYSCORE', key, '-inf', text(since))
+    if #gone > 0 then
+      for _, member in ipairs(gone) do
+        level.tokens = level.tokens - tonumber(string.match(member, ' (%d+)$'))
+      end
+      if sort == 'win:' then level.requests = level.requests - #gone end
+      call('ZREMRANGEBYSCORE', key, '-inf', text(since))
+      level.dirty = true
+    end
+  end
+  levels[name] = level
+  return level
+end
+
+local function counted(key)
+  call('ZREMRANGEBYSCORE', key, '-inf', text(now))
+  return call('ZCARD', key)
+end
+
+local function live(level)
+  if not level.live then level.live = counted(P .. 'live:' .. level.name) end
+  return level.live
+end
+
+local function present(level)
+  local epoch = level.epoch or 0
+  if level.present_epoch ~= epoch then
+    level.present, level.present_epoch = counted(P .. 'live:' .. level.name .. ':' .. text(epoch)), epoch
+  end
+  return level.present
+end
+
+local function save()
+  for name, level in pairs(levels) do
+    if level.dirty then
+      local values = {}
+      for _, field in ipairs({'epoch', 'rev', 'cap', 'pace', 'ceiling', 'cut', 'freeze', 'requests', 'tokens'}) do
+        values[#values + 1] = field
+        values[#values + 1] = level[field] and text(level[field]) or ''
+      end
+      call('HSET', P .. 'level:' .. name, unpack(values))
+    end
+  end
+end
+
+local LEASE = {'id', 'holder', 'kind', 'channel', 'supply', 'channel_epoch', 'supply_epoch', 'tokens', 'reserved',
+  'expires', 'ended', 'used'}
+
+local function lease_of(id)
+  local values = call('HMGET', P .. 'lease:' .. id, unpack(LEASE))
+  if not values[1] then return nil end
+  local lease = {}
+  for at, field in ipairs(LEASE) do lease[field] = values[at] or '' end
+  return lease
+end
+
+local function is_live(lease) return lease.ended == '' and tonumber(lease.expires) > now end
+
+local function uses(lease)
+  return {{1, lease.kind, '0'}, {2, lease.channel, lease.channel_epoch}, {3, lease.supply, lease.supply_epoch}}
+end
+
+local function keep(lease)
+  local values = {}
+  for _, field in ipairs(LEASE) do
+    values[#values + 1] = field
+    values[#values + 1] = lease[field] or ''
+  end
+  call('HSET', P .. 'lease:' .. lease.id, unpack(values))
+end
+
+-- A lease takes its place: on its three levels, and where its end is looked for.
+local function place(lease)
+  for _, use in ipairs(uses(lease)) do
+    local key = P .. 'live:' .. use[1] .. ':' .. use[2]
+    call('ZADD', key, lease.expires, lease.id)
+    call('ZADD', key .. ':' .. use[3], lease.expires, lease.id)
+  end
+  call('ZADD', P .. 'expiring', lease.expires, lease.id)
+  call('ZADD', P .. 'leases', text(tonumber(lease.expires) + KEPT), lease.id)
+end
+
+local function unplace(lease)
+  for _, use in ipairs(uses(lease)) do
+    local key = P .. 'live:' .. use[1] .. ':' .. use[2]
+    call('ZREM', key, lease.id)
+    call('ZREM', key .. ':' .. use[3], lease.id)
+  end
+  call('ZREM', P .. 'expiring', lease.id)
+end
+
+local function weigh(level, lease, tokens)
+  call('ZADD', P .. 'win:' .. level.name, lease.reserved, lease.id .. ' ' .. tokens)
+  level.requests, level.tokens, level.dirty = level.requests + 1, level.tokens + tonumber(tokens), true
+end
+
+-- Refusals: one without a time binds before those with one, which bind by the latest.
+local function refuse(found, level, gate, bound, used, at)
+  if at then
+    if not found.latest or at > found.latest then
+      found.latest, found.timed = at, {level, gate, bound, used}
+    end
+  elseif not found.open then
+    found.open = {level, gate, bound, used}
+  end
+end
+
+local function request_hint(level)
+  local at = call('ZRANGE', P .. 'win:' .. level.name, text(level.requests - level.rpm),
+    text(level.requests - level.rpm), 'WITHSCORES')
+  return at[2] and tonumber(at[2]) + MINUTE or nil
+end
+
+local function token_hint(level, tokens)
+  local left, from, over, next_over = level.tokens, 0, call('ZRANGE', P .. 'over:' .. level.name, 0, -1, 'WITHSCORES'), 1
+  local function leave(member, at)
+    left = left - tonumber(string.match(member, ' (%d+)$'))
+    return left + tokens <= level.tpm and tonumber(at) + MINUTE or nil
+  end
+  while true do
+    local page = call('ZRANGE', P .. 'win:' .. level.name, from, from + 99, 'WITHSCORES')
+    for index = 1, #page, 2 do
+      while over[next_over] and tonumber(over[next_over + 1]) < tonumber(page[index + 1]) do
+        local hint = leave(over[next_over], over[next_over + 1])
+        if hint then return hint end
+        next_over = next_over + 2
+      end
+      local hint = leave(page[index], page[index + 1])
+      if hint then return hint end
+    end
+    if #page < 200 then break end
+    from = from + 100
+  end
+  while over[next_over] do
+    local hint = leave(over[next_over], over[next_over + 1])
+    if hint then return hint end
+    next_over = next_over + 2
+  end
+end
+
+local function hear(level, view)
+  if view and (not level.rev or view[2] > level.rev) then
+    level.epoch, level.rev, level.cap, level.dirty = view[1], view[2], told(view[3]), true
+  end
+end
+
+local function gates(found, level, view, tokens)
+  hear(level, view)
+  if view and view[2] < level.rev then refuse(found, level, 'stale_health', level.rev, view[2]) end
+  if level.cap and present(level) >= level.cap then refuse(found, level, 'health', level.cap, present(level)) end
+  if level.slots > 0 and live(level) >= level.slots then
+    refuse(found, level, 'concurrency', level.slots, live(level))
+  end
+  if level.pace and live(level) >= floor(level.pace / 1000) then
+    refuse(found, level, 'adaptive', floor(level.pace / 1000), live(level))
+  end
+  if level.freeze and now < level.freeze then refuse(found, level, 'frozen', 0, 0, level.freeze) end
+  if level.rpm > 0 and level.requests >= level.rpm then
+    refuse(found, level, 'requests', level.rpm, level.requests, request_hint(level))
+  end
+  if level.tpm > 0 and level.tokens + tokens > level.tpm then
+    refuse(found, level, 'tokens', level.tpm, level.tokens, token_hint(level, tokens))
+  end
+end
+
+local function verdict(outcome, level, bound)
+  local answer = {outcome = outcome}
+  if level then answer.kind, answer.id = level.kind, level.id end
+  if bound then answer.bound = text(bound) end
+  return answer
+end
+
+local function reserve(wish, learning_until)
+  if call('EXISTS', P .. 'lease:' .. wish.id) == 1 then return verdict('known') end
+  local kind, channel, supply = level_of(1, wish.kind), level_of(2, wish.channel), level_of(3, wish.supply)
+  if not channel.declared then return verdict('undeclared', channel) end
+  if not supply.declared then return verdict('undeclared', supply) end
+  if supply.channel ~= wish.channel then return verdict('misplaced') end
+  local mine = kind.declared and {kind, channel, supply} or {channel, supply}
+  for _, level in ipairs(mine) do
+    if level.tpm > 0 and wish.tokens > level.tpm then return verdict('too_large', level, level.tpm) end
+  end
+  local v = wish.views
+  local views = {[2] = {v[1], v[2], v[3]}, [3] = {v[4], v[5], v[6]}}
+  local found = {}
+  if learning_until > now then refuse(found, channel, 'learning', 0, 0, learning_until) end
+  for _, level in ipairs(mine) do gates(found, level, views[level.kind], wish.tokens) end
+  local first = found.open or found.timed
+  if first then
+    local answer = verdict('refused', first[1], first[3])
+    answer.gate, answer.used, answer.at = first[2], text(first[4]), found.latest and text(found.latest) or nil
+    return answer
+  end
+  local lease = {id = wish.id, holder = wish.holder, kind = wish.kind, channel = wish.channel, supply = wish.supply,
+    channel_epoch = text(v[1]), supply_epoch = text(v[4]), tokens = text(wish.tokens), reserved = text(now),
+    expires = text(now + wish.ttl)}
+  keep(lease)
+  place(lease)
+  for number, level in ipairs({kind, channel, supply}) do
+    weigh(level, lease, lease.tokens)
+    if level.live then level.live = level.live + 1 end
+    local epoch = number == 1 and 0 or v[number * 3 - 5]
+    if level.present_epoch == epoch then level.present = level.present + 1 end
+  end
+  return {outcome = 'admitted', at = text(now)}
+end
+
+local function learn_pace(level, lease, back)
+  local reserved = tonumber(lease.reserved)
+  if back.outcome == 2 and back.retry > 0 then
+    level.freeze, level.dirty = max(level.freeze or 0, now + min(back.retry, FREEZE_MAX)), true
+  elseif back.outcome ~= 0 and (not level.cut or reserved > level.cut) then
+    if back.outcome == 2 then
+      local base = live(level) * 1000
+      if level.pace then base = min(base, level.pace) end
+      if level.slots > 0 then base = min(base, level.slots * 1000) end
+      level.pace, level.ceiling, level.cut = max(1000, floor(base * 7 / 10)), max(level.ceiling, live(level)), now
+      level.dirty = true
+    elseif level.pace and live(level) * 2000 >= level.pace then
+      level.pace, level.dirty = level.pace + max(1, floor(1000000 / level.pace)), true
+      if level.pace >= (level.slots > 0 and level.slots or level.ceiling) * 1000 then
+        level.pace, level.ceiling = nil, 0
+      end
+    end
+  end
+end
+
+local function settle(level, lease, used)
+  local reserved = tonumber(lease.tokens)
+  if used < reserved and call('ZREM', P .. 'win:' .. level.name, lease.id .. ' ' .. lease.tokens) == 1 then
+    call('ZADD', P .. 'win:' .. level.name, lease.reserved, lease.id .. ' ' .. text(used))
+    level.tokens, level.dirty = level.tokens - (reserved - used), true
+  elseif used > reserved then
+    call('ZADD', P .. 'over:' .. level.name, text(now), lease.id .. ' ' .. text(used - reserved))
+    level.tokens, level.dirty = level.tokens + (used - reserved), true
+  end
+end
+
+local function release(back)
+  local lease = lease_of(back.id)
+  if not lease or lease.holder ~= back.holder or not is_live(lease) then return {outcome = 'not_held'} end
+  local used = told(back.used)
+  local supply = level_of(3, lease.supply)
+  if supply.declared then learn_pace(supply, lease, back) end
+  for _, use in ipairs(uses(lease)) do
+    local level = level_of(use[1], use[2])
+    if used then settle(level, lease, used) end
+    if level.live then level.live = level.live - 1 end
+    if level.present_epoch == tonumber(use[3]) then level.present = level.present - 1 end
+  end
+  unplace(lease)
+  lease.ended, lease.used = text(now), used and text(used) or ''
+  call('HSET', P .. 'lease:' .. lease.id, 'ended', lease.ended, 'used', lease.used)
+  call('ZADD', P .. 'leases', text(now + KEPT), lease.id)
+  lease.released = true
+  return {outcome = 'released', held = lease}
+end
+
+-- What has no memory, or the memory of another server, learns: `learning_until` is told by the boot.
+local boot = call('HMGET', P .. 'boot', 'run_id', 'learning_until')
+if ask.op == 'boot' then
+  if boot[1] ~= run_id then
+    call('HSET', P .. 'boot', 'run_id', run_id, 'learning_until', text(now + ask.learn))
+  end
+elseif boot[1] ~= run_id then
+  return '{"boot":false}'
+end
+local learning_until = tonumber(boot[2] or '0')
+
+local ops = {}
+
+function ops.boot() return {} end
+
+function ops.decide()
+  local answers = {}
+  for _, back in ipairs(ask.releases) do
+    local answer = release(back)
+    answer.nth = back.nth
+    answers[#answers + 1] = answer
+  end
+  for _, wish in ipairs(ask.reserves) do
+    local answer = reserve(wish, learning_until)
+    answer.nth = wish.nth
+    answers[#answers + 1] = answer
+  end
+  save()
+  return {answers = answers}
+end
+
+function ops.known()
+  return {held = lease_of(ask.id), now = text(now)}
+end
+
+function ops.renew()
+  local renewed = {}
+  for _, id in ipairs(ask.ids) do
+    local lease = lease_of(id)
+    local taught = ask.leases[id]
+    if not lease and taught and now < learning_until and tonumber(taught.expires) > now then
+      lease = taught
+      lease.ended, lease.used = '', ''
+      keep(lease)
+      for _, use in ipairs(uses(lease)) do
+        if tonumber(lease.reserved) > since then weigh(level_of(use[1], use[2]), lease, lease.tokens) end
+      end
+    end
+    if lease and lease.holder == ask.holder and is_live(lease) then
+      lease.expires = text(now + ask.ttl)
+      call('HSET', P .. 'lease:' .. id, 'expires', lease.expires)
+      place(lease)
+      renewed[#renewed + 1] = id
+    end
+  end
+  save()
+  return {renewed = renewed, expires = text(now + ask.ttl)}
+end
+
+function ops.apply()
+  if ask.revision < tonumber(call('GET', P .. 'catalog') or '0') then return {} end
+  for _, name in ipairs(call('SMEMBERS', P .. 'levels')) do call('HSET', P .. 'level:' .. name, 'declared', 0) end
+  for _, level in ipairs(ask.levels) do
+    local name = level.kind .. ':' .. level.id
+    call('SADD', P .. 'levels', name)
+    call('HSET', P .. 'level:' .. name, 'declared', 1, 'channel', level.channel, 'slots', text(level.slots),
+      'rpm', text(level.rpm), 'tpm', text(level.tpm))
+    if level.view then
+      hear(level_of(level.kind, level.id), level.view)
+    end
+  end
+  call('SET', P .. 'catalog', text(ask.revision))
+  save()
+  return {}
+end
+
+function ops.hear()
+  for _, item in ipairs(ask.health) do
+    local level = level_of(item.kind, item.id)
+    if level.declared then hear(level, item.view) end
+  end
+  save()
+  return {}
+end
+
+function ops.figures()
+  local found = {}
+  for _, name in ipairs(call('SMEMBERS', P .. 'levels')) do
+    local kind, id = string.match(name, '^(%d):(.*)$')
+    local level = level_of(tonumber(kind), id)
+    if level.declared then
+      local figure = {kind = level.kind, id = id, channel = level.channel, live = text(live(level)),
+        present = text(present(level))}
+      for _, field in ipairs(FIELDS) do
+        if type(level[field]) == 'number' then figure[field] = text(level[field]) end
+      end
+      found[#found + 1] = figure
+    end
+  end
+  save()
+  return {figures = found}
+end
+
+function ops.leases()
+  local found = {}
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiring', '(' .. text(now), '+inf')) do
+    found[#found + 1] = lease_of(id)
+  end
+  return {leases = found}
+end
+
+function ops.sweep()
+  local freed = {}
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiring', '-inf', text(now), 'LIMIT', 0, 1000)) do
+    local lease = lease_of(id)
+    unplace(lease)
+    call('HSET', P .. 'lease:' .. id, 'ended', lease.expires)
+    for _, use in ipairs(uses(lease)) do freed[#freed + 1] = {use[1], use[2]} end
+  end
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', text(now), 'LIMIT', 0, 1000)) do
+    local lease = lease_of(id)
+    for _, use in ipairs(uses(lease)) do level_of(use[1], use[2]) end
+    call('DEL', P .. 'lease:' .. id)
+    call('ZREM', P .. 'leases', id)
+    call('ZREM', P .. 'expiring', id)
+  end
+  save()
+  return {freed = freed}
+end
+
+return cjson.encode(ops[ask.op]())
