@@ -186,7 +186,8 @@ def _show(found: Mapping[str, Any], task: Mapping[str, Any]) -> None:
     said = " (cancel requested)" if task.get("cancel_requested") and found["status"] not in TERMINAL else ""
     output.console.print(f"[bold]{found['id']}[/]  {found['model']}  [bold]{found['status']}[/]{said}", highlight=False)
     if found.get("error"):
-        show_error(found["error"])
+        error = found["error"]
+        output.console.print(f"  error: {error['code']}: {error['message']}", highlight=False, markup=False)
     tries = output.count(usage["attempts"], "attempt")
     cost = output.money(usage["cost"]) or "no cost"
     output.console.print(f"  supply {usage['supply'] or '-'}, {tries}, {cost}", highlight=False)
@@ -213,13 +214,6 @@ def _show(found: Mapping[str, Any], task: Mapping[str, Any]) -> None:
         )
         columns = ("#", "supply", "state", "quote", "cost", "error")
         output.show_rows(f"Attempts of task {task['id']}", columns, rows, f"task {task['id']} has no attempt yet")
-
-
-def show_error(error: Mapping[str, Any]) -> None:
-    """Why it has no result, and the provider's own words where there are some."""
-    output.console.print(f"  error: {error['code']}: {error['message']}", highlight=False, markup=False)
-    if error.get("provider_message"):
-        output.console.print(f"  the provider said: {error['provider_message']}", highlight=False, markup=False)
 
 
 def _input(given: str) -> Any:

@@ -18,7 +18,7 @@ class Amount(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """Why something ended without a result."""
+    """Why something ended without a result. `message` ends with the provider's own words, redacted, if it had any."""
 
     code: str
     message: str
@@ -126,7 +126,10 @@ class Attempt(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """One request in routing's care. `selection_rounds` counts the rounds on record."""
+    """One request in routing's care. `selection_rounds` counts the rounds on record.
+
+    `cancel_requested`: a cancel is on record; a job that a provider has begun may still end otherwise.
+    """
 
     id: str
     run_id: str | None
@@ -136,6 +139,7 @@ class Task(Struct, frozen=True):
     waiting_reason: str | None
     attempts: list[Attempt]
     selection_rounds: int
+    cancel_requested: bool
 
 
 class UncertainAttempt(Struct, frozen=True):

@@ -53,7 +53,8 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
     )
     parameters = f"<table><tr><th>parameter<th>in<th>tells<th>type</tr>{rows}</table>" if rows else ""
     body = "".join(
-        f"<p>Body, <code>{escape(media)}</code>:</p><pre>{escape(json.dumps(value['schema'], indent=2))}</pre>"
+        f"<p>Body, <code>{escape(media)}</code>{_named(value['schema'])}:</p>"
+        f"<pre>{escape(json.dumps(value['schema'], indent=2))}</pre>"
         for media, value in operation.get("requestBody", {}).get("content", {}).items()
     )
     answers = "".join(
@@ -78,6 +79,14 @@ def _shape(answer: dict[str, Any]) -> str:
         if name and name != "Problem":
             return f', <a href="#{escape(name)}">{escape(name)}</a>'
     return ""
+
+
+def _named(schema: dict[str, Any]) -> str:
+    """Links to the shapes that a body's fields refer to."""
+    options = [item for field in schema.get("properties", {}).values() for item in field.get("anyOf", ())]
+    names = [str(item["$ref"]).rpartition("/")[2] for item in options if "$ref" in item]
+    links = ", ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
+    return f" with {links}" if links else ""
 
 
 def _short(schema: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from libs.faults.registry import CODES
 from services.edge.problems import MEDIA_TYPE
 from services.edge.routes.docs_page import render
+from services.edge.routes.input_schemas import SCHEMAS
 from services.edge.routes.operations import JSON, Asked, Operation
 
 VERSION = "1.0.0"
@@ -47,6 +48,7 @@ _NAMES = {
     204: "Nothing",
     206: "Some of it",
     304: "Same",
+    307: "Elsewhere",
 }
 
 
@@ -67,7 +69,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": {**components, "Problem": PROBLEM},
+            "schemas": {**components, **SCHEMAS, "Problem": PROBLEM},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -108,7 +110,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     if operation.answer is not None:
         reference = {"$ref": f"#/components/schemas/{operation.answer.__name__}"}
         success["content"] = {JSON: {"schema": reference}}
-    elif operation.status != 204:
+    elif operation.status < 300 and operation.status != 204:
         success["content"] = {operation.media: {"schema": {"type": "string"}}}
     responses: dict[str, Any] = {str(operation.status): success}
     for status in operation.also:
@@ -125,12 +127,16 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 
 class DocumentRoutes:
-    """The handlers; `others` are the operations besides these two."""
+    """The handlers; `others` are the operations besides these."""
 
     def __init__(self, others: Sequence[Operation]) -> None:
         self._document = document((*others, *self.operations()))
         self._json = msgspec.json.encode(self._document)
         self._page = render(self._document).encode()
+
+    async def home(self, asked: Asked) -> Response:
+        """Whoever opens the server's address in a browser wants to know what is here."""
+        return Response(None, 307, {"location": "/docs"})
 
     async def openapi(self, asked: Asked) -> Response:
         """The document."""
@@ -146,6 +152,7 @@ class DocumentRoutes:
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
         return (
+            Operation("home", "GET", "/", self.home, "Leads to /docs.", status=307),
             Operation("openapi", "GET", "/openapi.json", self.openapi, "This document."),
             Operation("docs", "GET", "/docs", self.docs, "This document for people.", media="text/html"),
         )

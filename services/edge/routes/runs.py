@@ -13,6 +13,7 @@ from services.edge.domain.orders import BILLING_MODES, DEGRADATIONS, PRIORITIES
 from services.edge.ports import Runs
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import read_json, read_object
+from services.edge.routes.input_schemas import INPUT
 from services.edge.routes.operations import JSON, PAGING, USERS, Asked, Operation, Parameter
 
 LONGEST_JOIN_S = 600
@@ -25,10 +26,7 @@ ORDER_SCHEMA: dict[str, Any] = {
     "required": ["model", "input"],
     "properties": {
         "model": {"type": "string", "description": "A Public Model of `GET /v1/models`."},
-        "input": {
-            "type": "object",
-            "description": 'By kind; materials are {"url"}, {"artifact"} or {"base64", "media_type"}.',
-        },
+        "input": INPUT,
         "options": {
             "type": "object",
             "additionalProperties": False,

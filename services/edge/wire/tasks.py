@@ -23,6 +23,7 @@ def task(message: task_pb2.Task) -> shapes.Task:
         waiting_reason=message.waiting_reason or None,
         attempts=[_attempt(item) for item in message.attempts],
         selection_rounds=message.selection_round_count,
+        cancel_requested=message.cancel_requested,
     )
 
 

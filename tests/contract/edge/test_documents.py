@@ -7,6 +7,8 @@ import pytest
 
 from libs.faults.fault import Fault
 from pointsman.routing.v1 import alert_pb2
+from services.routing.domain.catalog import Kind
+from services.routing.domain.input_shape import FIELDS, REQUIRED
 from tests.contract.edge.house import EdgeHouse
 from tests.contract.edge.test_problems import check
 from tests.contract.edge.test_runs import ORDER
@@ -53,6 +55,30 @@ async def test_documents_need_nothing_from_elsewhere(edge: EdgeHouse) -> None:
         assert f"<code>{path}</code>" in page
     for outside in ("src=", "http://", "https://", "<script", "@import", "url("):
         assert outside not in page
+
+
+async def test_the_address_of_the_server_leads_to_its_page(edge: EdgeHouse) -> None:
+    """OPS-8: a browser at the root is sent to /docs."""
+    async with edge.client() as client:
+        found = await client.get("/", follow_redirects=False)
+    assert (found.status_code, found.headers["location"]) == (307, "/docs")
+
+
+async def test_inputs_are_told_as_routing_takes_them(edge: EdgeHouse) -> None:
+    """SEL-2: the document names, for each kind of the asynchronous models, exactly the fields that are admitted."""
+    async with edge.client() as client:
+        document = (await client.get("/openapi.json")).json()
+        page = (await client.get("/docs")).text
+    schemas = document["components"]["schemas"]
+    for kind in (Kind.VIDEO, Kind.IMAGE, Kind.SPEECH):
+        told = schemas[f"{kind.value.capitalize()}Input"]
+        assert list(told["properties"]) == list(FIELDS[kind])
+        assert told.get("required", []) == list(REQUIRED.get(kind, ()))
+        assert f'href="#{kind.value.capitalize()}Input"' in page
+    order = document["paths"]["/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    good = {"prompt": "a lake", "duration_s": 5, "first_frame": {"artifact": "0" * 64}}
+    assert faults(order["properties"]["input"], good, document) == []
+    assert faults(order["properties"]["input"], {**good, "promt": "x"}, document)
 
 
 async def test_the_document_tells_of_what_is_served(edge: EdgeHouse) -> None:

@@ -18,6 +18,7 @@ async def test_a_task_with_its_attempts(edge: EdgeHouse) -> None:
         task = (await client.get("/v1/tasks/t1")).json()
     assert set(task) == {
         "id", "run_id", "node_id", "model", "status", "waiting_reason", "attempts", "selection_rounds",
+        "cancel_requested",
     }  # fmt: skip
     assert (task["status"], task["selection_rounds"]) == ("running", 1)
     assert task["attempts"][0] == {

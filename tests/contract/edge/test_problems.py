@@ -33,7 +33,7 @@ def pointers(body: dict[str, Any]) -> list[str]:
     return [error["pointer"] for error in body["errors"]]
 
 
-@pytest.mark.parametrize("path", ["/", "/v2/runs", "/v1/runs/", "/v1/runs/r/none", "/v1/run%00s", "/v1/%ff%fe", "//"])
+@pytest.mark.parametrize("path", ["/v2/runs", "/v1/runs/", "/v1/runs/r/none", "/v1/run%00s", "/v1/%ff%fe", "/v1//runs"])
 async def test_unknown_paths(edge: EdgeHouse, path: str) -> None:
     """EDG-3: a path that nobody serves is a 404 problem, whatever bytes are in it."""
     async with edge.client() as client:

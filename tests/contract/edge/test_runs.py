@@ -74,6 +74,18 @@ async def test_faults_after_the_creation_are_data(edge: EdgeHouse) -> None:
     }
 
 
+async def test_the_providers_own_words_are_told(edge: EdgeHouse) -> None:
+    """EDG-4: which material could not be read, or why a prompt was refused, is often in the provider's words alone."""
+    user = await edge.user()
+    for name, words in (("r1", "404 for image 2, key sk-abcdefghijklmnopqrstuvwx"), ("r2", "")):
+        edge.runs.add(name)
+        edge.runs.fail(name, Fault.of("material_unreachable", "unreadable", provider_message=words))
+    told = (await user.get("/v1/runs/r1")).json()["error"]["message"]
+    assert told.startswith("unreadable; the provider said: 404 for image 2")
+    assert "abcdefghijklmnopqrstuvwx" not in told
+    assert (await user.get("/v1/runs/r2")).json()["error"]["message"] == "unreadable"
+
+
 async def test_pages_and_filters(edge: EdgeHouse) -> None:
     """AUTH-1: a list holds the tenant's Runs alone, newest first, page by page, by status and label."""
     user = await edge.user()

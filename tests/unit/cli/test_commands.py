@@ -84,11 +84,11 @@ def test_cancel_promises_nothing() -> None:
     assert "may refuse to stop" in said.output
 
 
-def test_show_tells_of_a_cancel_on_its_way_and_of_the_providers_words() -> None:
+def test_show_tells_of_a_cancel_on_its_way_and_of_the_error() -> None:
     """OPS-8: what the API knows is shown."""
     server = FakeServer({"/v1/runs/R1": a_run("running"), "/v1/tasks/T1": a_task(cancel_requested=True)})
     assert "cancel requested" in invoke(run, server, "show", "R1").output
-    error = {"code": "material_unreachable", "message": "the provider could not read it", "provider_message": "404 [x]"}
+    error = {"code": "material_unreachable", "message": "it cannot be read; the provider said: 404 [x]"}
     server = FakeServer({"/v1/runs/R1": a_run("failed", error=error), "/v1/tasks/T1": a_task()})
     assert "the provider said: 404 [x]" in invoke(run, server, "show", "R1").output
 

@@ -1,0 +1,109 @@
+"""What `input` of `POST /v1/runs` may hold, by kind of model, for the OpenAPI document.
+
+Routing judges it; here it is told. A test holds the names against those that routing takes.
+"""
+
+from typing import Any
+
+MATERIAL: dict[str, Any] = {
+    "description": "A file that goes in: by address, by the digest of an artifact, or as bytes.",
+    "anyOf": [
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["url"],
+            "properties": {"url": {"type": "string", "description": "http or https, at most 8192 characters."}},
+        },
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["artifact"],
+            "properties": {"artifact": {"type": "string", "description": "SHA-256, from `POST /v1/artifacts`."}},
+        },
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["base64", "media_type"],
+            "properties": {
+                "base64": {"type": "string", "description": "The bytes in base64; kept as an artifact at once."},
+                "media_type": {"type": "string", "description": "For example image/png."},
+            },
+        },
+    ],
+}
+
+
+def _material(tells: str) -> dict[str, Any]:
+    return {"description": tells, "$ref": "#/components/schemas/Material"}
+
+
+def _materials(tells: str) -> dict[str, Any]:
+    return {"type": "array", "description": tells, "items": {"$ref": "#/components/schemas/Material"}}
+
+
+def _text(tells: str) -> dict[str, Any]:
+    return {"type": "string", "description": tells}
+
+
+def _seed() -> dict[str, Any]:
+    return {"type": "integer", "description": "The same seed tends to the same result, where the supply has one."}
+
+
+VIDEO: dict[str, Any] = {
+    "type": "object",
+    "description": "Input of a model of kind `video`. A prompt, a frame or a reference is needed.",
+    "additionalProperties": False,
+    "properties": {
+        "prompt": _text("What is to be seen."),
+        "reference_images": _materials("Pictures to go by; the model says how many."),
+        "reference_videos": _materials("Clips to go by."),
+        "reference_audios": _materials("Sounds to go by."),
+        "first_frame": _material("The picture that it begins with."),
+        "last_frame": _material("The picture that it ends with."),
+        "duration_s": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "description": "Seconds. 5 where absent, moved into the model's limits.",
+        },
+        "resolution": _text("For example 720p. Absent: the provider's own choice."),
+        "ratio": _text("For example 16:9. Absent: the provider's own choice."),
+        "seed": _seed(),
+        "real_person": {
+            "type": "boolean",
+            "description": "True if a real person is shown; then only supplies that allow it are asked.",
+        },
+    },
+}
+IMAGE: dict[str, Any] = {
+    "type": "object",
+    "description": "Input of a model of kind `image`.",
+    "additionalProperties": False,
+    "required": ["prompt"],
+    "properties": {
+        "prompt": _text("What is to be seen."),
+        "reference_images": _materials("Pictures to go by; the model says how many."),
+        "size": _text("WIDTHxHEIGHT in pixels, for example 1280x720, or auto, 1k, 2k, 4k."),
+        "n": {"type": "integer", "minimum": 1, "default": 1, "description": "How many pictures."},
+        "seed": _seed(),
+    },
+}
+SPEECH: dict[str, Any] = {
+    "type": "object",
+    "description": "Input of a model of kind `speech`.",
+    "additionalProperties": False,
+    "required": ["text"],
+    "properties": {
+        "text": _text("What is to be said; the model says how long it may be."),
+        "voice": _text("For example alloy; the model says which. Absent: the provider's own choice."),
+    },
+}
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "Material": MATERIAL,
+    "VideoInput": VIDEO,
+    "ImageInput": IMAGE,
+    "SpeechInput": SPEECH,
+}
+INPUT: dict[str, Any] = {
+    "description": "By the kind of the model: `VideoInput`, `ImageInput` or `SpeechInput`.",
+    "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("VideoInput", "ImageInput", "SpeechInput")],
+}
