@@ -15,7 +15,7 @@ from services.routing.domain.catalog import Catalog, Channel, Supply
 from services.routing.domain.catalog_file import ObjectKind
 from services.routing.domain.catalog_history import Holdings, ObjectRevision
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
-from services.routing.domain.rounds import SelectionRound
+from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import Artifact, Attempt, Failure, Task
 
 
@@ -259,19 +259,6 @@ class TaskQuery:
     tenant: str = ""
     page_size: int = 100
     page_token: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RoundQuery:
-    """Which saved rounds of all Tasks: decided at `since` or later, before `until`."""
-
-    since: datetime
-    until: datetime
-    model: str = ""
-    """Only about this Public Model; empty = all."""
-    after: tuple[datetime, str, int] | None = None
-    """Only those after this (time, Task id, round) in the order of the answer."""
-    count: int = 200
 
 
 @dataclass(frozen=True, slots=True)

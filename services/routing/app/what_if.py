@@ -10,11 +10,11 @@ from services.routing.domain.alternative import Alternative, PriceList, PriceSwa
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.decision import Decision, Inputs, QuoteView, Verdict
 from services.routing.domain.request_facts import billing_mode
-from services.routing.domain.rounds import RoundOutcome, SelectionRound
+from services.routing.domain.rounds import RoundOutcome, RoundQuery, SelectionRound
 from services.routing.domain.selection import select
 from services.routing.domain.selection_record import recorded_decision, recorded_inputs
 from services.routing.domain.what_if import Example, Outcome, Tally, outcome
-from services.routing.ports import Priced, RoundQuery
+from services.routing.ports import Priced
 
 UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, AttributeError)
 """What a record that this release cannot read or decide on raises."""

@@ -32,6 +32,19 @@ class SelectionRound:
     """What a refusal named, for example `supply a/x concurrency 5 of 5`."""
 
 
+@dataclass(frozen=True, slots=True)
+class RoundQuery:
+    """Which saved rounds of all Tasks: decided at `since` or later, before `until`."""
+
+    since: datetime
+    until: datetime
+    model: str = ""
+    """Only about this Public Model; empty = all."""
+    after: tuple[datetime, str, int] | None = None
+    """Only those after this (time, Task id, round) in the order of the answer."""
+    count: int = 200
+
+
 def make_round(
     task_id: str, number: int, inputs: Inputs, decision: Decision, outcome: RoundOutcome, note: str = ""
 ) -> SelectionRound:

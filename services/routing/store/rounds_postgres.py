@@ -5,8 +5,7 @@ from typing import Any
 from sqlalchemy import Select, func, select
 
 from libs.store.database import Database
-from services.routing.domain.rounds import SelectionRound
-from services.routing.ports import RoundQuery
+from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.store.tasks_rows import round_of
 from services.routing.store.tasks_tables import selections, tasks
 

@@ -8,9 +8,9 @@ from typing import Any
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.domain.fairness import WEIGHTS, Turns
-from services.routing.domain.rounds import SelectionRound
+from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
-from services.routing.ports import Alert, Lane, RoundQuery, TaskQuery, Write
+from services.routing.ports import Alert, Lane, TaskQuery, Write
 from services.routing.store.paging import key_of, token_of
 
 _LANES = {

@@ -13,9 +13,8 @@ from services.routing.app.read_alternative import catalog_swap, policy_swap, pri
 from services.routing.app.what_if import Page
 from services.routing.domain.alternative import Alternative
 from services.routing.domain.replaying import Replay
-from services.routing.domain.rounds import SelectionRound
+from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.what_if import Example, Tally, Totals
-from services.routing.ports import RoundQuery
 
 DEFAULT_PAGE = 200
 LARGEST_PAGE = 1000

@@ -19,8 +19,9 @@ from services.cost_quote.store.memory import MemoryPriceBooks
 from services.routing.app.perform_step import perform_step
 from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.catalog import Catalog, Price
+from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.peers.quotes import RemoteQuotes
-from services.routing.ports import Lane
+from services.routing.ports import Lane, Write
 from services.routing.servicer.routing import RoutingServicer
 from tests.unit.routing.dispatch_fakes import Stage, stage
 
@@ -54,6 +55,15 @@ def price(price_id: str, rate: str, currency: str = "CNY") -> Price:
     """A rule of so much a second."""
     spec = {"id": price_id, "version": 1, "currency": currency, "billing_mode": "per_second", "rate": rate}
     return Price(price_id, 1, 1, currency, "per_second", spec)
+
+
+async def keep_round(home: House, task_id: str, record: str) -> None:
+    """One more round of a Task that is at work, with a record that selection has not made."""
+    store, now = home.play.desk.store, home.play.clock.now()
+    task = await store.claim_one(task_id, "somebody", now, now)
+    assert task is not None
+    made = SelectionRound(task_id, task.rounds + 1, now, RoundOutcome.RESERVED, record)
+    await store.save(Write(task, replace(task, rounds=task.rounds + 1), now, (made,)))
 
 
 @asynccontextmanager

@@ -1,14 +1,13 @@
 """`RoutingService.ReplaySelection` over loopback."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
 from libs.faults.fault import Fault
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from services.routing.ports import Refused
-from tests.contract.routing.replay_house import House, house, price
+from tests.contract.routing.replay_house import House, house, keep_round, price
 from tests.unit.routing.dispatch_offers import catalog, supply
 
 
@@ -41,10 +40,9 @@ async def test_a_touched_record_is_found_out(home: House) -> None:
     await home.play.submit()
     await home.play.work()
     (kept,) = await home.play.desk.store.rounds("t1")
-    touched = replace(kept, record=kept.record.replace('"chosen":"a/clip"', '"chosen":"b/clip"'))
-    home.play.desk.store._rounds["t1"] = [touched]
-    (found,) = await home.rounds("t1")
-    assert not found.identical
+    await keep_round(home, "t1", kept.record.replace('"chosen":"a/clip"', '"chosen":"b/clip"'))
+    whole, found = await home.rounds("t1")
+    assert (whole.identical, found.identical) == (True, False)
     assert (found.difference.pointer, found.difference.recorded, found.difference.replayed) == (
         "/chosen",
         '"b/clip"',

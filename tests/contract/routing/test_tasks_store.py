@@ -14,9 +14,9 @@ from libs.store.migrations import differences
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault
 from services.routing.domain.fairness import WEIGHTS, passed_at_most
-from services.routing.domain.rounds import RoundOutcome, SelectionRound
+from services.routing.domain.rounds import RoundOutcome, RoundQuery, SelectionRound
 from services.routing.domain.task import Artifact, AttemptState, Result, TaskState
-from services.routing.ports import Lane, RoundQuery, TaskQuery
+from services.routing.ports import Lane, TaskQuery
 from services.routing.store.tasks_tables import metadata
 from tests.contract.routing.tasks_stores import (
     KINDS,

@@ -16,7 +16,7 @@ from pointsman.routing.v1 import replay_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from services.routing.domain.decision import HealthView
 from services.routing.ports import Refused
-from tests.contract.routing.replay_house import House, house, price
+from tests.contract.routing.replay_house import House, house, keep_round, price
 from tests.support.worlds import START
 from tests.unit.routing.dispatch_offers import catalog, supply
 
@@ -242,10 +242,7 @@ async def test_refused_and_unreadable_rounds_are_counted_apart(home: House) -> N
     home.play.capacity.refusals = [Refused("supply b/clip", "concurrency", 5, 5)]
     await served(home, "t1")
     await home.play.pass_time(1)
-    await served(home, "t2")
-    store = home.play.desk.store
-    (kept,) = await store.rounds("t2")
-    object.__setattr__(kept, "record", "{}")
+    await keep_round(home, "t1", "{}")
     found = await report(home, policy_yaml=COST_FIRST)
     assert (found.refused_count, found.unreadable_count) == (1, 1)
     assert found.decided_count == 1
