@@ -12,6 +12,10 @@ PYTHON ?=
 WORKERS ?= 2
 # What `make test` runs: a folder, a file, a test; empty means everything CI runs.
 TESTS ?=
+# What `make sim` plays: how many worlds, from which seed on; SEED: this world only.
+SEEDS ?= 20
+FIRST ?= 1
+SEED ?=
 # The promise that `make breaking` compares with: the newest release, or what is committed while there is none.
 AGAINST ?= $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || echo HEAD)
 
@@ -37,6 +41,10 @@ up: setup ## start everything and stay until Ctrl-C
 .PHONY: test
 test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WORKERS)),-n $(WORKERS) --dist loadfile) $(TESTS)
+
+.PHONY: sim
+sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed; SEED=seed replays one with its trace)
+	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
 .PHONY: check
 check: lint test ## everything CI checks

@@ -1,0 +1,29 @@
+"""Every Run's events are numbered without a gap, the last one and only that is terminal, and a customer's stream showed
+each of them once (EVENT-1, SSE)."""
+
+from services.runs.domain.run import TERMINAL_KINDS
+from tests.simulation.story import Story
+
+ENDS = frozenset(TERMINAL_KINDS.values())
+
+
+def check(story: Story) -> list[str]:
+    """Breaches."""
+    breaches = []
+    for run in story.runs:
+        events = story.events[run.id]
+        numbers = [event.sequence for event in events]
+        whole = list(range(1, run.last_sequence + 1))
+        if numbers != whole:
+            breaches.append(f"run {run.id}: events {numbers}, last is {run.last_sequence}")
+        ends = [event.sequence for event in events if event.kind in ENDS]
+        if ends != [run.last_sequence]:
+            breaches.append(f"run {run.id} ({run.state}): terminal events at {ends} of {run.last_sequence}")
+        begun = [event.data.get("attempt_id") for event in events if event.kind == "attempt_started"]
+        ended = [event.data.get("attempt_id") for event in events if event.kind == "attempt_finished"]
+        if len(set(begun)) != len(begun) or sorted(map(str, begun)) != sorted(map(str, ended)):
+            breaches.append(f"run {run.id}: attempts begun {begun}, ended {ended}")
+        seen = story.seen.get(run.id)
+        if seen is not None and list(seen) != whole:
+            breaches.append(f"run {run.id}: a customer saw {list(seen)} of {run.last_sequence}")
+    return breaches

@@ -1,0 +1,27 @@
+"""Every order became exactly one Run, every Run came to rest, and so did its Task, in the same way (RUN-1, ATT-4)."""
+
+from services.routing.domain.task import TERMINAL_TASKS
+from services.runs.domain.run import TERMINAL_STATES
+from tests.simulation.story import Story
+
+SAME = {"succeeded": {"succeeded"}, "failed": {"failed", "timed_out"}, "cancelled": {"cancelled"}}
+
+
+def check(story: Story) -> list[str]:
+    """Breaches."""
+    tasks = {task.id: task for task in story.tasks}
+    breaches = []
+    if sorted(story.orders.values()) != sorted(run.id for run in story.runs):
+        breaches.append(f"{len(story.orders)} orders were acknowledged, there are {len(story.runs)} runs")
+    for run in story.runs:
+        task = tasks.get(run.node.task_id)
+        stands = f"{task.state}, {task.waiting_reason!r}" if task else "never taken"
+        if run.state not in TERMINAL_STATES:
+            breaches.append(f"run {run.id} is still {run.state}; its task: {stands}")
+        elif task is not None and run.state not in SAME.get(task.state, set()):
+            breaches.append(f"run {run.id} ended as {run.state}, its task as {stands}")
+    for task in story.tasks:
+        if task.state not in TERMINAL_TASKS or task.live is not None:
+            breaches.append(f"task {task.id} is still {task.state}: {task.waiting_reason!r}")
+        breaches += [f"attempt {a.id}: its outcome is still owed to health" for a in task.attempts if a.report_pending]
+    return breaches

@@ -1,0 +1,8 @@
+"""No context logged an error and no exception got lost: whatever befell us was a case that somebody had thought of."""
+
+from tests.simulation.story import Story
+
+
+def check(story: Story) -> list[str]:
+    """Breaches."""
+    return sorted(set(story.errors))

@@ -1,0 +1,194 @@
+"""What goes wrong, drawn from the seed: processes die, stop and leave, the wire and the database suffer, providers
+turn, keys are revoked, operators intervene. Until `until`; then everything is healed and nothing more happens.
+"""
+
+import asyncio
+import contextvars
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.simulation.cluster import Cluster, Seat
+from tests.simulation.databases import Database, Trouble
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.network import CALM as CALM_WIRE
+from tests.simulation.network import Network, Weather
+from tests.simulation.providers import CALM, MOODS, Outside
+
+FAVOURITES = {"routing": 5, "provider_adapter": 3, "runs": 2, "capacity": 2, "health": 2, "cost_quote": 1}
+SKEW_S = 0.2
+Order = Callable[[str, bool], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Temper:
+    """The share of each sort of misfortune in this world, and the mean seconds between two."""
+
+    mean_s: float
+    weights: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class Misfortune:
+    """One world's. `order` lets an operator switch a Channel or Supply off and on."""
+
+    rng: random.Random
+    loop: VirtualLoop
+    cluster: Cluster
+    network: Network
+    database: Database
+    outside: Outside
+    order: Order
+    subjects: tuple[str, ...]
+    counts: Counter[str]
+    trace: Callable[[str], None]
+    healed: bool = False
+    _pending: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def temper(self) -> Temper:
+        """Every world has its own: some are mild, some know one sort only."""
+        rng = self.rng
+        sorts = ("kill", "pause", "leave", "wire", "database", "mood", "key", "operator")
+        weights = {sort: rng.choice((0.0, 1.0, 1.0, 3.0)) for sort in sorts}
+        weights["mood"] = max(weights["mood"], 1.0)
+        return Temper(rng.choice((3.0, 6.0, 12.0)), weights)
+
+    async def go_on(self, until: float, temper: Temper | None = None) -> None:
+        """Strike until that moment, then heal."""
+        temper = temper or self.temper()
+        while self.loop.time() < until:
+            await asyncio.sleep(self.rng.expovariate(1 / temper.mean_s))
+            sort = self.rng.choices(list(temper.weights), list(temper.weights.values()))[0]
+            self.counts[sort] += 1
+            getattr(self, f"_{sort}")()
+        await self.heal()
+
+    async def heal(self) -> None:
+        """All is well from now on."""
+        self.healed = True
+        if self._pending:
+            await asyncio.wait(self._pending)
+        self.network.weather, self.database.trouble = CALM_WIRE, Trouble()
+        for name, account in self.outside.accounts.items():
+            account.mood, account.key = CALM, f"key-{name}"
+            self.outside.secrets[f"env:{name.upper()}_KEY"] = account.key
+        for seat in self.cluster.seats:
+            if seat.process is not None:
+                seat.process.doom = None
+                self._wake(seat)
+        for subject in self.subjects:
+            await self.order(subject, True)
+        self.trace("healed")
+
+    # --- the sorts ---
+
+    def _kill(self) -> None:
+        seat = self._seat()
+        if seat.process is None or seat.process.dead:
+            return
+        process = seat.process
+
+        def strike() -> None:
+            if not process.dead:
+                self.trace(f"killed {seat.name} at step {process.steps}")
+                process.kill()
+                self._later(self._down_s(), lambda: self._up(seat))
+
+        process.doom = (process.steps + self.rng.randrange(1, 400), strike)
+
+    def _pause(self) -> None:
+        seat = self._seat()
+        if seat.process is None or seat.process.dead:
+            return
+        process = seat.process
+        seconds = self.rng.choice((self.rng.uniform(0.2, 3.0), self.rng.uniform(10.0, 45.0)))
+
+        def strike() -> None:
+            self.trace(f"paused {seat.name} for {seconds:.1f} s at step {process.steps}")
+            process.paused = True
+            self._later(seconds, lambda: self._wake(seat))
+
+        process.doom = (process.steps + self.rng.randrange(1, 400), strike)
+
+    def _leave(self) -> None:
+        seat = self._seat()
+        process = seat.process
+        if process is None or process.dead or process.paused:
+            return
+        self.trace(f"{seat.name} is told to leave")
+        process.on_death.append(lambda: self._later(self._down_s(), lambda: self._up(seat)))
+        self.cluster.retire(seat)
+
+    def _wire(self) -> None:
+        rng = self.rng
+        self.network.weather = Weather(
+            lost_request=rng.choice((0.0, 0.02, 0.1)),
+            lost_answer=rng.choice((0.0, 0.02, 0.1)),
+            late=rng.choice((0.0, 0.05, 0.2)),
+            doubled=rng.choice((0.0, 0.05, 0.2)),
+            longest_delay_s=rng.choice((0.5, 4.0, 14.0)),
+        )
+
+    def _database(self) -> None:
+        rng = self.rng
+        share = rng.choice((0.05, 0.3, 1.0))
+        self.database.trouble = Trouble(share, rng.choice((0.0, 0.05, 0.3)), rng.choice((0.02, 0.3)))
+        self._later(rng.uniform(0.3, 8.0), lambda: setattr(self.database, "trouble", Trouble()))
+
+    def _mood(self) -> None:
+        account = self.rng.choice(list(self.outside.accounts.values()))
+        account.mood = self.rng.choice(MOODS)
+        self.counts[f"mood {account.mood.name}"] += 1
+        self.trace(f"{account.name} is {account.mood.name}")
+
+    def _key(self) -> None:
+        account = self.rng.choice(list(self.outside.accounts.values()))
+        account.key = f"key-{account.name}-{self.counts['key']}"
+        self.trace(f"the key of {account.name} is revoked")
+        name, key = f"env:{account.name.upper()}_KEY", account.key
+        self._later(self.rng.uniform(5.0, 40.0), lambda: self.outside.secrets.update({name: key}))
+
+    def _operator(self) -> None:
+        subject = self.rng.choice(self.subjects)
+
+        async def off_and_on() -> None:
+            await self.order(subject, False)
+            await asyncio.sleep(self.rng.uniform(2.0, 30.0))
+            await self.order(subject, True)
+
+        self._keep(asyncio.ensure_future(off_and_on()))
+
+    # --- what they share ---
+
+    def _seat(self) -> Seat:
+        seats = self.cluster.seats
+        return self.rng.choices(seats, [FAVOURITES[seat.name.partition("-")[0]] for seat in seats])[0]
+
+    def _down_s(self) -> float:
+        return self.rng.choice((self.rng.uniform(0.05, 1.0), self.rng.uniform(1.0, 25.0)))
+
+    def _up(self, seat: Seat) -> None:
+        if seat.process is None or seat.process.dead:
+            self.trace(f"{seat.name} is back")
+            self.cluster.start(seat, self.rng.uniform(-SKEW_S, SKEW_S))
+
+    def _wake(self, seat: Seat) -> None:
+        if seat.process is not None and seat.process.paused:
+            self.trace(f"{seat.name} goes on")
+            self.loop.wake(seat.process)
+
+    def _later(self, seconds: float, act: Callable[[], object]) -> None:
+        async def then() -> None:
+            await asyncio.sleep(seconds)
+            act()
+
+        self._keep(self.loop.create_task(then(), context=_nobody()))
+
+    def _keep(self, task: "asyncio.Task[None]") -> None:
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+
+
+def _nobody() -> contextvars.Context:
+    return contextvars.Context()

@@ -1,0 +1,137 @@
+"""Faults planted on purpose: each takes away one guard of the product, and a checker has to notice.
+
+They come in through the doors that every world has: another store in the place of ours, other bytes on the wire.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from libs.kernel.money import Money
+from pointsman.health.v1 import health_service_pb2
+from services.capacity.domain.leases import Lease, Request, lease_of
+from services.capacity.domain.ledger import Gate, Refusal
+from services.capacity.store.memory import MemoryCapacityStore
+from services.health.domain.subjects import Subject
+from services.routing.domain.task import AttemptState, Task, TaskState
+from services.routing.ports import Write
+from services.routing.store.tasks_memory import MemoryTasks
+from services.runs.domain.run import Run
+from services.runs.store.memory import MemoryRuns
+from tests.simulation.databases import Stores
+from tests.simulation.misfortune import Temper
+from tests.simulation.world import Planted
+
+REPORT = "/pointsman.health.v1.HealthService/ReportOutcome"
+
+
+class UnfencedTasks(MemoryTasks):
+    """Fencing taken away: a late worker's write goes through (ATT-7)."""
+
+    async def save(self, write: Write) -> Task:
+        """Save under whatever epoch is in force."""
+        present = await self.get(write.before.id)
+        if present is None or present.state.value in ("succeeded", "failed", "cancelled"):
+            return await super().save(write)
+        return await super().save(replace(write, before=replace(write.before, epoch=present.epoch)))
+
+
+class ResubmittingTasks(MemoryTasks):
+    """Doubt taken away: an uncertain Attempt counts as not accepted, and the next one follows at once (ATT-5)."""
+
+    async def save(self, write: Write) -> Task:
+        """Save the uncertain as if it were known."""
+        live = write.after.live
+        if live is None or live.state is not AttemptState.SUBMISSION_UNCERTAIN:
+            return await super().save(write)
+        zero = Money.zero(live.quote.currency)
+        sure = replace(live, state=AttemptState.NOT_ACCEPTED, finished_at=write.now, cost=zero)
+        attempts = tuple(sure if attempt.id == live.id else attempt for attempt in write.after.attempts)
+        again = replace(write.after, attempts=attempts, state=TaskState.QUEUED, next_action_at=write.now)
+        return await super().save(replace(write, after=again))
+
+
+def without(gate: Gate) -> type[MemoryCapacityStore]:
+    """A ledger that does not know one of its gates (CAP-1)."""
+
+    class Gateless(MemoryCapacityStore):
+        """Admits whatever only that gate refuses."""
+
+        async def reserve(self, request: Request) -> Lease | Refusal:
+            answer = await super().reserve(request)
+            if not isinstance(answer, Refusal) or answer.gate is not gate:
+                return answer
+            lease = lease_of(request, self._clock.now())
+            self._keep(lease)
+            return lease
+
+    return Gateless
+
+
+class LeakyCapacity(MemoryCapacityStore):
+    """Expiry taken away: what nobody gives back is held for ever (CAP-2)."""
+
+    async def reserve(self, request: Request) -> Lease | Refusal:
+        """Reserve for a year."""
+        return await super().reserve(replace(request, ttl=timedelta(days=365)))
+
+    async def renew(self, holder: str, lease_ids: Any, ttl: timedelta) -> Any:
+        """Renew for a year."""
+        return await super().renew(holder, lease_ids, timedelta(days=365))
+
+
+class TalkativeRuns(MemoryRuns):
+    """The guard of revisions taken away: two replicas tell the same twice (EVENT-1)."""
+
+    async def save(self, run: Run, drafts: Any, now: Any) -> Run | None:
+        """Save, whoever was faster."""
+        present = self._read(run.id)
+        drafts = tuple(drafts)
+        return await super().save(
+            replace(run, revision=present.revision, last_sequence=present.last_sequence), drafts, now
+        )
+
+
+def unfenced_breaker(stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
+    """Epochs taken away: every outcome seems to be dispatched in the present epoch (HLT-6)."""
+
+    def present(raw: bytes) -> bytes:
+        report = health_service_pb2.ReportOutcomeRequest.FromString(raw)
+        told = report.outcome
+        records = {record.subject: record for record in stores.health._contents.records.values()}
+        channel, supply = records.get(Subject.channel(told.channel_id)), records.get(Subject.supply(told.supply_id))
+        if channel is not None and supply is not None:
+            told.channel_epoch = channel.breaker.health.epoch
+            told.supply_epoch = supply.breaker.health.epoch
+        return report.SerializeToString()
+
+    return {REPORT: present}
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A planted fault, and the laws of which one has to be seen broken."""
+
+    planted: Planted
+    laws: frozenset[str]
+
+
+def _mutant(planted: Planted, *laws: str) -> Mutant:
+    return Mutant(planted, frozenset(laws))
+
+
+CAPACITY = "capacity_held_and_returned"
+LATE_WRITES = ("no_double_submission", "attempts_within_budget", "results_are_the_jobs", "every_run_rests")
+PAUSES = Temper(2.0, {"pause": 3.0, "mood": 1.0, "kill": 1.0})
+REVOKED = Temper(2.0, {"key": 1.0, "mood": 3.0})
+MUTANTS: Mapping[str, Mutant] = {
+    "fencing": _mutant(Planted({"tasks": UnfencedTasks}, temper=PAUSES), *LATE_WRITES),
+    "doubt": _mutant(Planted({"tasks": ResubmittingTasks}), "no_double_submission"),
+    "channel and supply slots": _mutant(Planted({"capacity": without(Gate.CONCURRENCY)}), CAPACITY),
+    "slots by health": _mutant(Planted({"capacity": without(Gate.HEALTH)}, temper=REVOKED), CAPACITY),
+    "requests a minute": _mutant(Planted({"capacity": without(Gate.REQUESTS)}), CAPACITY),
+    "expiry": _mutant(Planted({"capacity": LeakyCapacity}), CAPACITY),
+    "epochs of the breaker": _mutant(Planted(rewrites=unfenced_breaker), "closed_circuits_only"),
+    "revisions of runs": _mutant(Planted({"runs": TalkativeRuns}), "events_without_gap"),
+}  # fmt: skip

@@ -1,0 +1,39 @@
+"""What a simulated world leaves behind, for the checkers: its books, the providers' ledger, and what witnesses saw."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from services.capacity.domain.leases import Lease
+from services.health.ports import Recorded
+from services.routing.domain.task import Task
+from services.runs.domain.run import Event, Run
+from tests.simulation.providers import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One world at its end. `now` is the end in the loop's seconds; `epoch` is second 0."""
+
+    epoch: datetime
+    now: float
+    runs: Sequence[Run]
+    events: Mapping[str, Sequence[Event]]
+    tasks: Sequence[Task]
+    jobs: Sequence[Job]
+    history: Sequence[Recorded]
+    leases: Sequence[Lease]
+    """What capacity still holds, one time to live after the last Run came to rest."""
+    witnessed: Sequence[str]
+    """Breaches that were seen while they happened."""
+    orders: Mapping[str, str]
+    seen: Mapping[str, Sequence[int]]
+    errors: Sequence[str] = field(default_factory=tuple)
+    """Log lines at level error, and exceptions that nobody retrieved."""
+
+    def at(self, seconds: float) -> datetime:
+        """A moment of the loop as wall time."""
+        return self.epoch + timedelta(seconds=seconds)
+
+
+Checker = Callable[[Story], list[str]]

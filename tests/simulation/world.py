@@ -1,0 +1,129 @@
+"""One world from one seed: built, ordered from, struck, healed, and brought to rest."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.runs.domain.run import LIVE_STATES, Run
+from tests.simulation.cluster import EPOCH, Cluster, VirtualClock, world_of
+from tests.simulation.databases import Database, Makers, Stores, WitnessedCapacity
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.misfortune import Misfortune, Temper
+from tests.simulation.network import Network, Process, Rewrite
+from tests.simulation.offers import ACCOUNTS, SUPPLY_SLOTS
+from tests.simulation.people import TENANT, People
+from tests.simulation.providers import Outside
+from tests.simulation.story import Story
+from tests.simulation.witness import Witness
+
+STRIKES_S = 90.0
+LONGEST_S = 3600.0
+LEASE_TTL_S = 60.0
+ROUND_S = 2.0
+REPLICATED = ("routing", "runs", "capacity", "health")
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """Faults of ours to plant: other stores in the place of ours, other bytes on the wire."""
+
+    makers: Makers = field(default_factory=dict)
+    rewrites: Callable[[Stores], Mapping[str, Rewrite]] | None = None
+    temper: Temper | None = None
+    """What befalls the world, where the seed is not to choose."""
+
+
+class Simulation:
+    """One world."""
+
+    def __init__(self, seed: int, planted: Planted) -> None:
+        self.seed = seed
+        self.counts: Counter[str] = Counter()
+        self.trace: list[str] = []
+        rng = self._rng("shape")
+        self.loop = VirtualLoop(self._rng("order"), rng.choice((0.0, 0.2, 1.0)))
+        self.orders = rng.randrange(6, 19)
+        self.spread_s = rng.choice((5.0, 60.0))
+        clock = VirtualClock(self.loop)
+        self.stores = Stores(clock, world_of(self.loop, self._rng("ids")).ids, planted.makers)
+        self.witness = Witness(self.stores, self.loop)
+        self.stores.capacity = WitnessedCapacity(self.stores.capacity, self.witness.granted)
+        self.outside = Outside(self._rng("outside"), self.loop, ACCOUNTS, self._note)
+        self.network = Network(self.loop, self._rng("wire"), counts=self.counts, trace=self._note)
+        self.temper = planted.temper
+        if planted.rewrites is not None:
+            self.network.rewrites = dict(planted.rewrites(self.stores))
+        database = Database(self._rng("database"), self.counts)
+        self.cluster = Cluster(self.loop, self.network, self.stores, database, self.outside, str(seed))
+        self.people = People(self._rng("people"), self._bystander(), clock, self.counts)
+        subjects = (*ACCOUNTS, *SUPPLY_SLOTS)
+        self.misfortune = Misfortune(
+            self._rng("misfortune"), self.loop, self.cluster, self.network, database, self.outside,
+            self._switch, subjects, self.counts, self._note,
+        )  # fmt: skip
+
+    def play(self) -> Story:
+        """From the first start to the end."""
+        return self.loop.run(self._play())
+
+    async def _play(self) -> Story:
+        rng = self._rng("replicas")
+        self.cluster.place({name: rng.choice((1, 2, 2)) for name in REPLICATED})
+        await self._as_people(self.people.declare())
+        await asyncio.sleep(3.0)
+        ordering = [
+            self._as_people(self.people.order(number, rng.uniform(0.0, self.spread_s))) for number in range(self.orders)
+        ]
+        await self.misfortune.go_on(self.loop.time() + STRIKES_S, self.temper)
+        _, waiting = await asyncio.wait(ordering, timeout=LONGEST_S)
+        self.witness.breaches += [f"{len(waiting)} customers never came to an end"] if waiting else []
+        await self._rest()
+        await asyncio.sleep(LEASE_TTL_S + 15.0)
+        return await self._told()
+
+    async def _rest(self) -> None:
+        until = self.loop.time() + LONGEST_S
+        while self.loop.time() < until:
+            if not await self.stores.runs.live(tuple(LIVE_STATES), "", 1):
+                return
+            await asyncio.sleep(ROUND_S)
+
+    async def _told(self) -> Story:
+        stores, runs = self.stores, await self._all_runs()
+        events = {run.id: await stores.runs.events(run.id, 0, 10_000) for run in runs}
+        return Story(
+            epoch=EPOCH,
+            now=self.loop.time(),
+            runs=runs,
+            events=events,
+            tasks=[task for run in runs if (task := await stores.tasks.get(run.node.task_id)) is not None],
+            jobs=self.outside.jobs,
+            history=await stores.health.events(None, 0, 1_000_000),
+            leases=await stores.capacity.leases(),
+            witnessed=self.witness.breaches,
+            orders=self.people.orders,
+            seen=self.people.seen,
+        )
+
+    async def _all_runs(self) -> list[Run]:
+        return await self.stores.runs.page(TENANT, (), None, "", 10_000)
+
+    def _bystander(self) -> Process:
+        process = Process("people", self.network)
+        self.network.join(process)
+        return process
+
+    def _as_people(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        return self.loop.create_task(coroutine, context=self.people.process.context.copy())
+
+    async def _switch(self, subject: str, on: bool) -> None:
+        await self._as_people(self.people.switch(subject, on))
+
+    def _rng(self, name: str) -> random.Random:
+        return random.Random(f"{self.seed}:{name}")
+
+    def _note(self, text: str) -> None:
+        self.trace.append(f"{self.loop.time():9.3f} s  {text}")
