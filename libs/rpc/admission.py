@@ -72,7 +72,8 @@ class KeyAdmission:
         header = identity.authorization.reveal() if identity.authorization is not None else ""
         scheme, _, secret = header.partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
-            raise Fault.of("unauthenticated", "no key was given; send it in the metadata `authorization`, as a Bearer token")
+            missing = "no key was given; send it in the metadata `authorization`, as a Bearer token"
+            raise Fault.of("unauthenticated", missing)
         async with faults_from_rpc():
             request = key_service_pb2.AuthenticateRequest(secret=secret.strip())
             return (await self._stub.Authenticate(request, timeout=TIMEOUT_S)).key
