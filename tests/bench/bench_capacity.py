@@ -30,7 +30,12 @@ from services.capacity.compose import VERSIONS
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
 from services.capacity.ports import CapacityStore
+from services.capacity.store.gathering import Gathering
+from services.capacity.store.memory import MemoryCapacityStore
 from services.capacity.store.postgres import PostgresCapacityStore
+from services.capacity.store.valkey import ValkeyCapacityStore, connect
+from tests.support.valkey import ValkeyServer
+from tests.support.worlds import SteeredClock
 
 FLIGHTS = (1, 16, 64)
 POOL = 16
@@ -60,6 +65,18 @@ BARE_RELEASE = """
 WITH gone AS (DELETE FROM bare.lease WHERE id = $1 RETURNING id)
 UPDATE bare.counter SET used = used - 1 WHERE id IN ('a', 'a/x') AND EXISTS (SELECT 1 FROM gone)
 """
+# Two sorted sets of leases, trimmed, counted, added to: what one would write by hand.
+BARE_SCRIPT = """
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+for _, key in ipairs(KEYS) do
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+  if redis.call('ZCARD', key) >= 1000000 then return 0 end
+end
+for _, key in ipairs(KEYS) do redis.call('ZADD', key, now + 60000000, ARGV[1]) end
+return 1
+"""
+BARE_RETURN = "local n = 0; for _, key in ipairs(KEYS) do n = redis.call('ZREM', key, ARGV[1]) end; return n"
 
 
 @dataclass
@@ -128,6 +145,31 @@ async def bare_postgres(url: str, seconds: float) -> Row:
     return row
 
 
+async def bare_valkey(url: str, seconds: float) -> Row:
+    """The floor: a script over two keys without gates, what waits in one turn of the loop in one pipeline."""
+    client = connect(url, 10.0)
+    reserve_sha = await client.script_load(BARE_SCRIPT)
+    release_sha = await client.script_load(BARE_RETURN)
+
+    async def work(asks: Sequence[tuple[str, str]]) -> Sequence[int]:
+        pipeline = client.pipeline(transaction=False)
+        for sha, lease_id in asks:
+            pipeline.evalsha(sha, 2, "{bare}a", "{bare}a/x", lease_id)
+        return list(await pipeline.execute())
+
+    group: Gathering[tuple[str, str], int] = Gathering(work, lambda ask: ask)
+
+    async def reserve(lease_id: str) -> None:
+        assert await group.ask((reserve_sha, lease_id)) == 1
+
+    async def release(lease_id: str) -> None:
+        assert await group.ask((release_sha, lease_id)) == 1
+
+    row = await measure("Valkey: bare script, gathered in one pipeline", reserve, release, seconds)
+    await client.aclose()
+    return row
+
+
 async def no_reset(_connection: object) -> None:
     """The bare statement leaves nothing behind: no round trip to clean up."""
 
@@ -165,7 +207,14 @@ async def table(seconds: float) -> list[Row]:
             await migrate(server.url, schema="capacity", versions=VERSIONS)
             store = PostgresCapacityStore(Database(server.url, schema="capacity"))
             gathered = await ours("PostgreSQL: capacity, nine gates, gathered", store, seconds)
-    return [bare, gathered]
+    with ValkeyServer() as valkey:
+        script = await bare_valkey(valkey.url, seconds)
+        leased = await ours(
+            "Valkey: capacity, nine gates, gathered",
+            ValkeyCapacityStore(connect(valkey.url, 10.0), MemoryCapacityStore(SteeredClock()), TTL),
+            seconds,
+        )
+    return [bare, gathered, script, leased]
 
 
 def show(rows: Sequence[Row]) -> None:

@@ -7,12 +7,12 @@
 --   catalog             revision in force (string)
 --   levels              names of the levels ever declared, "kind:id" (set)
 --   level:K:ID          gates, health, pace and the totals of the windows (hash)
---   live:K:ID           live leases by their end (sorted set); live:K:ID:EPOCH those of one health epoch
---   win:K:ID            reservations of the last minute, member "lease tokens" (sorted set by time)
---   over:K:ID           over-use of the last minute, the same (sorted set by time)
---   lease:ID            one lease (hash)
---   leases              every lease by the time at which it may be forgotten (sorted set)
+--   live:K:ID           live leases by their end, member "lease epoch" (sorted set)
+--   win:K:ID            reservations of the last minute by their time (sorted set); the lease knows the tokens
+--   over:K:ID           over-use of the last minute by its time, member "lease tokens" (sorted set)
+--   lease:ID            one lease (packed)
 --   expiring            leases that were not released, by their end (sorted set)
+--   ended               the others, by the time at which they may be forgotten (sorted set)
 local P, call = KEYS[1], redis.call
 local ask = cjson.decode(ARGV[1])
 local stamp = redis.call('TIME')
@@ -24,6 +24,58 @@ local run_id = string.match(call('INFO', 'server'), 'run_id:(%w+)')
 local function text(number) return string.format('%.0f', number) end
 local function told(value) if value == cjson.null then return nil end return value end
 local floor, max, min = math.floor, math.max, math.min
+
+local LEASE = {'id', 'holder', 'kind', 'channel', 'supply', 'channel_epoch', 'supply_epoch', 'tokens', 'reserved',
+  'expires', 'ended', 'used'}
+
+local function lease_of(id)
+  local packed = call('GET', P .. 'lease:' .. id)
+  if not packed then return nil end
+  local values, lease = cmsgpack.unpack(packed), {}
+  for at, field in ipairs(LEASE) do lease[field] = values[at] end
+  return lease
+end
+
+-- `ended` and `used` are false while there is none.
+local function keep(lease)
+  call('SET', P .. 'lease:' .. lease.id, cmsgpack.pack({lease.id, lease.holder, lease.kind, lease.channel, lease.supply,
+    lease.channel_epoch, lease.supply_epoch, lease.tokens, lease.reserved, lease.expires, lease.ended, lease.used}))
+end
+
+local function lease_out(lease)
+  local out = {}
+  for _, field in ipairs(LEASE) do
+    local value = lease[field]
+    if type(value) == 'number' then value = text(value) end
+    out[field] = value
+  end
+  return out
+end
+
+local function is_live(lease) return not lease.ended and lease.expires > now end
+
+local function uses(lease)
+  return {{1, lease.kind, 0}, {2, lease.channel, lease.channel_epoch}, {3, lease.supply, lease.supply_epoch}}
+end
+
+-- A lease takes its place: on its three levels, and where its end is looked for.
+local function place(lease)
+  local id, expires = lease.id, lease.expires
+  call('ZADD', P .. 'live:1:' .. lease.kind, expires, id .. ' 0')
+  call('ZADD', P .. 'live:2:' .. lease.channel, expires, id .. ' ' .. text(lease.channel_epoch))
+  call('ZADD', P .. 'live:3:' .. lease.supply, expires, id .. ' ' .. text(lease.supply_epoch))
+  call('ZADD', P .. 'expiring', expires, id)
+end
+
+-- It leaves it, and is forgotten two minutes after its end.
+local function unplace(lease)
+  local id = lease.id
+  call('ZREM', P .. 'live:1:' .. lease.kind, id .. ' 0')
+  call('ZREM', P .. 'live:2:' .. lease.channel, id .. ' ' .. text(lease.channel_epoch))
+  call('ZREM', P .. 'live:3:' .. lease.supply, id .. ' ' .. text(lease.supply_epoch))
+  call('ZREM', P .. 'expiring', id)
+  call('ZADD', P .. 'ended', lease.ended + KEPT, id)
+end
 
 -- Levels that this run has looked at.
 local levels = {}
@@ -42,36 +94,40 @@ local function level_of(kind, id)
   level.declared = level.declared == 1
   level.slots, level.rpm, level.tpm = level.slots or 0, level.rpm or 0, level.tpm or 0
   level.requests, level.tokens, level.ceiling = level.requests or 0, level.tokens or 0, level.ceiling or 0
-  for _, sort in ipairs({'win:', 'over:'}) do
-    local key = P .. sort .. name
-    local gone = call('ZRANGEBYSCORE', key, '-inf', text(since))
-    if #gone > 0 then
-      for _, member in ipairs(gone) do
-        level.tokens = level.tokens - tonumber(string.match(member, ' (%d+)$'))
-      end
-      if sort == 'win:' then level.requests = level.requests - #gone end
-      call('ZREMRANGEBYSCORE', key, '-inf', text(since))
-      level.dirty = true
-    end
+  local win, over = P .. 'win:' .. name, P .. 'over:' .. name
+  local gone, late = call('ZRANGEBYSCORE', win, '-inf', since), call('ZRANGEBYSCORE', over, '-inf', since)
+  for _, member in ipairs(gone) do
+    local lease = lease_of(member)
+    level.tokens = level.tokens - (lease.used and min(lease.used, lease.tokens) or lease.tokens)
+  end
+  for _, member in ipairs(late) do level.tokens = level.tokens - tonumber(string.match(member, ' (%d+)$')) end
+  if #gone + #late > 0 then
+    level.requests, level.dirty = level.requests - #gone, true
+    call('ZREMRANGEBYSCORE', win, '-inf', since)
+    call('ZREMRANGEBYSCORE', over, '-inf', since)
   end
   levels[name] = level
   return level
 end
 
-local function counted(key)
-  call('ZREMRANGEBYSCORE', key, '-inf', text(now))
-  return call('ZCARD', key)
-end
-
 local function live(level)
-  if not level.live then level.live = counted(P .. 'live:' .. level.name) end
+  if not level.live then
+    local key = P .. 'live:' .. level.name
+    call('ZREMRANGEBYSCORE', key, '-inf', now)
+    level.live = call('ZCARD', key)
+  end
   return level.live
 end
 
+-- Live leases of the present health epoch: looked through one by one, and only where health limits.
 local function present(level)
   local epoch = level.epoch or 0
   if level.present_epoch ~= epoch then
-    level.present, level.present_epoch = counted(P .. 'live:' .. level.name .. ':' .. text(epoch)), epoch
+    local ending, count = ' ' .. text(epoch), 0
+    for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'live:' .. level.name, '(' .. text(now), '+inf')) do
+      if string.sub(member, -#ending) == ending then count = count + 1 end
+    end
+    level.present, level.present_epoch = count, epoch
   end
   return level.present
 end
@@ -89,55 +145,9 @@ local function save()
   end
 end
 
-local LEASE = {'id', 'holder', 'kind', 'channel', 'supply', 'channel_epoch', 'supply_epoch', 'tokens', 'reserved',
-  'expires', 'ended', 'used'}
-
-local function lease_of(id)
-  local values = call('HMGET', P .. 'lease:' .. id, unpack(LEASE))
-  if not values[1] then return nil end
-  local lease = {}
-  for at, field in ipairs(LEASE) do lease[field] = values[at] or '' end
-  return lease
-end
-
-local function is_live(lease) return lease.ended == '' and tonumber(lease.expires) > now end
-
-local function uses(lease)
-  return {{1, lease.kind, '0'}, {2, lease.channel, lease.channel_epoch}, {3, lease.supply, lease.supply_epoch}}
-end
-
-local function keep(lease)
-  local values = {}
-  for _, field in ipairs(LEASE) do
-    values[#values + 1] = field
-    values[#values + 1] = lease[field] or ''
-  end
-  call('HSET', P .. 'lease:' .. lease.id, unpack(values))
-end
-
--- A lease takes its place: on its three levels, and where its end is looked for.
-local function place(lease)
-  for _, use in ipairs(uses(lease)) do
-    local key = P .. 'live:' .. use[1] .. ':' .. use[2]
-    call('ZADD', key, lease.expires, lease.id)
-    call('ZADD', key .. ':' .. use[3], lease.expires, lease.id)
-  end
-  call('ZADD', P .. 'expiring', lease.expires, lease.id)
-  call('ZADD', P .. 'leases', text(tonumber(lease.expires) + KEPT), lease.id)
-end
-
-local function unplace(lease)
-  for _, use in ipairs(uses(lease)) do
-    local key = P .. 'live:' .. use[1] .. ':' .. use[2]
-    call('ZREM', key, lease.id)
-    call('ZREM', key .. ':' .. use[3], lease.id)
-  end
-  call('ZREM', P .. 'expiring', lease.id)
-end
-
-local function weigh(level, lease, tokens)
-  call('ZADD', P .. 'win:' .. level.name, lease.reserved, lease.id .. ' ' .. tokens)
-  level.requests, level.tokens, level.dirty = level.requests + 1, level.tokens + tonumber(tokens), true
+local function weigh(level, lease)
+  call('ZADD', P .. 'win:' .. level.name, lease.reserved, lease.id)
+  level.requests, level.tokens, level.dirty = level.requests + 1, level.tokens + lease.tokens, true
 end
 
 -- Refusals: one without a time binds before those with one, which bind by the latest.
@@ -152,35 +162,38 @@ local function refuse(found, level, gate, bound, used, at)
 end
 
 local function request_hint(level)
-  local at = call('ZRANGE', P .. 'win:' .. level.name, text(level.requests - level.rpm),
-    text(level.requests - level.rpm), 'WITHSCORES')
+  local leaving = level.requests - level.rpm
+  local at = call('ZRANGE', P .. 'win:' .. level.name, leaving, leaving, 'WITHSCORES')
   return at[2] and tonumber(at[2]) + MINUTE or nil
 end
 
 local function token_hint(level, tokens)
   local left, from, over, next_over = level.tokens, 0, call('ZRANGE', P .. 'over:' .. level.name, 0, -1, 'WITHSCORES'), 1
-  local function leave(member, at)
-    left = left - tonumber(string.match(member, ' (%d+)$'))
+  local function leave(tokens_left, at)
+    left = left - tokens_left
     return left + tokens <= level.tpm and tonumber(at) + MINUTE or nil
+  end
+  local function over_leaves()
+    next_over = next_over + 2
+    return leave(tonumber(string.match(over[next_over - 2], ' (%d+)$')), over[next_over - 1])
   end
   while true do
     local page = call('ZRANGE', P .. 'win:' .. level.name, from, from + 99, 'WITHSCORES')
     for index = 1, #page, 2 do
       while over[next_over] and tonumber(over[next_over + 1]) < tonumber(page[index + 1]) do
-        local hint = leave(over[next_over], over[next_over + 1])
+        local hint = over_leaves()
         if hint then return hint end
-        next_over = next_over + 2
       end
-      local hint = leave(page[index], page[index + 1])
+      local lease = lease_of(page[index])
+      local hint = leave(lease.used and min(lease.used, lease.tokens) or lease.tokens, page[index + 1])
       if hint then return hint end
     end
     if #page < 200 then break end
     from = from + 100
   end
   while over[next_over] do
-    local hint = leave(over[next_over], over[next_over + 1])
+    local hint = over_leaves()
     if hint then return hint end
-    next_over = next_over + 2
   end
 end
 
@@ -238,12 +251,12 @@ local function reserve(wish, learning_until)
     return answer
   end
   local lease = {id = wish.id, holder = wish.holder, kind = wish.kind, channel = wish.channel, supply = wish.supply,
-    channel_epoch = text(v[1]), supply_epoch = text(v[4]), tokens = text(wish.tokens), reserved = text(now),
-    expires = text(now + wish.ttl)}
+    channel_epoch = v[1], supply_epoch = v[4], tokens = wish.tokens, reserved = now, expires = now + wish.ttl,
+    ended = false, used = false}
   keep(lease)
   place(lease)
   for number, level in ipairs({kind, channel, supply}) do
-    weigh(level, lease, lease.tokens)
+    weigh(level, lease)
     if level.live then level.live = level.live + 1 end
     local epoch = number == 1 and 0 or v[number * 3 - 5]
     if level.present_epoch == epoch then level.present = level.present + 1 end
@@ -252,10 +265,9 @@ local function reserve(wish, learning_until)
 end
 
 local function learn_pace(level, lease, back)
-  local reserved = tonumber(lease.reserved)
   if back.outcome == 2 and back.retry > 0 then
     level.freeze, level.dirty = max(level.freeze or 0, now + min(back.retry, FREEZE_MAX)), true
-  elseif back.outcome ~= 0 and (not level.cut or reserved > level.cut) then
+  elseif back.outcome ~= 0 and (not level.cut or lease.reserved > level.cut) then
     if back.outcome == 2 then
       local base = live(level) * 1000
       if level.pace then base = min(base, level.pace) end
@@ -272,13 +284,11 @@ local function learn_pace(level, lease, back)
 end
 
 local function settle(level, lease, used)
-  local reserved = tonumber(lease.tokens)
-  if used < reserved and call('ZREM', P .. 'win:' .. level.name, lease.id .. ' ' .. lease.tokens) == 1 then
-    call('ZADD', P .. 'win:' .. level.name, lease.reserved, lease.id .. ' ' .. text(used))
-    level.tokens, level.dirty = level.tokens - (reserved - used), true
-  elseif used > reserved then
-    call('ZADD', P .. 'over:' .. level.name, text(now), lease.id .. ' ' .. text(used - reserved))
-    level.tokens, level.dirty = level.tokens + (used - reserved), true
+  if used < lease.tokens and lease.reserved > since then
+    level.tokens, level.dirty = level.tokens - (lease.tokens - used), true
+  elseif used > lease.tokens then
+    call('ZADD', P .. 'over:' .. level.name, now, lease.id .. ' ' .. text(used - lease.tokens))
+    level.tokens, level.dirty = level.tokens + (used - lease.tokens), true
   end
 end
 
@@ -292,14 +302,12 @@ local function release(back)
     local level = level_of(use[1], use[2])
     if used then settle(level, lease, used) end
     if level.live then level.live = level.live - 1 end
-    if level.present_epoch == tonumber(use[3]) then level.present = level.present - 1 end
+    if level.present_epoch == use[3] then level.present = level.present - 1 end
   end
+  lease.ended, lease.used = now, used or false
   unplace(lease)
-  lease.ended, lease.used = text(now), used and text(used) or ''
-  call('HSET', P .. 'lease:' .. lease.id, 'ended', lease.ended, 'used', lease.used)
-  call('ZADD', P .. 'leases', text(now + KEPT), lease.id)
-  lease.released = true
-  return {outcome = 'released', held = lease}
+  keep(lease)
+  return {outcome = 'released', held = lease_out(lease)}
 end
 
 -- What has no memory, or the memory of another server, learns: `learning_until` is told by the boot.
@@ -334,7 +342,8 @@ function ops.decide()
 end
 
 function ops.known()
-  return {held = lease_of(ask.id), now = text(now)}
+  local lease = lease_of(ask.id)
+  return {held = lease and lease_out(lease), now = text(now)}
 end
 
 function ops.renew()
@@ -342,17 +351,16 @@ function ops.renew()
   for _, id in ipairs(ask.ids) do
     local lease = lease_of(id)
     local taught = ask.leases[id]
-    if not lease and taught and now < learning_until and tonumber(taught.expires) > now then
+    if not lease and taught and now < learning_until and taught.expires > now then
       lease = taught
-      lease.ended, lease.used = '', ''
-      keep(lease)
-      for _, use in ipairs(uses(lease)) do
-        if tonumber(lease.reserved) > since then weigh(level_of(use[1], use[2]), lease, lease.tokens) end
+      lease.ended, lease.used = false, false
+      if lease.reserved > since then
+        for _, use in ipairs(uses(lease)) do weigh(level_of(use[1], use[2]), lease) end
       end
     end
     if lease and lease.holder == ask.holder and is_live(lease) then
-      lease.expires = text(now + ask.ttl)
-      call('HSET', P .. 'lease:' .. id, 'expires', lease.expires)
+      lease.expires = now + ask.ttl
+      keep(lease)
       place(lease)
       renewed[#renewed + 1] = id
     end
@@ -408,25 +416,25 @@ end
 function ops.leases()
   local found = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiring', '(' .. text(now), '+inf')) do
-    found[#found + 1] = lease_of(id)
+    found[#found + 1] = lease_out(lease_of(id))
   end
   return {leases = found}
 end
 
 function ops.sweep()
   local freed = {}
-  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiring', '-inf', text(now), 'LIMIT', 0, 1000)) do
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiring', '-inf', now, 'LIMIT', 0, 1000)) do
     local lease = lease_of(id)
+    lease.ended = lease.expires
     unplace(lease)
-    call('HSET', P .. 'lease:' .. id, 'ended', lease.expires)
+    keep(lease)
     for _, use in ipairs(uses(lease)) do freed[#freed + 1] = {use[1], use[2]} end
   end
-  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', text(now), 'LIMIT', 0, 1000)) do
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'ended', '-inf', now, 'LIMIT', 0, 1000)) do
     local lease = lease_of(id)
     for _, use in ipairs(uses(lease)) do level_of(use[1], use[2]) end
     call('DEL', P .. 'lease:' .. id)
-    call('ZREM', P .. 'leases', id)
-    call('ZREM', P .. 'expiring', id)
+    call('ZREM', P .. 'ended', id)
   end
   save()
   return {freed = freed}

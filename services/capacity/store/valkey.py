@@ -110,7 +110,7 @@ class ValkeyCapacityStore:
                 answers[verdict["nth"]] = answer
             elif verdict["outcome"] == "released":
                 self._given.pop(ask.lease_id, None)
-                answers[verdict["nth"]] = _lease(verdict["held"])
+                answers[verdict["nth"]] = _lease(verdict["held"], released=True)
         return answers
 
     async def renew(
@@ -233,11 +233,7 @@ def _time(text: str) -> datetime:
     return EPOCH + int(text) * MICROSECOND
 
 
-def _stamp(at: datetime) -> str:
-    return str((at - EPOCH) // MICROSECOND)
-
-
-def _lease(item: Mapping[str, Any]) -> Lease:
+def _lease(item: Mapping[str, Any], released: bool = False) -> Lease:
     return Lease(
         id=item["id"],
         holder=item["holder"],
@@ -250,12 +246,12 @@ def _lease(item: Mapping[str, Any]) -> Lease:
         reserved_at=_time(item["reserved"]),
         expires_at=_time(item["expires"]),
         ended_at=_time(item["ended"]) if item["ended"] else None,
-        released=item.get("released", False),
+        released=released,
         used_tokens=int(item["used"]) if item["used"] else None,
     )
 
 
-def _taught(lease: Lease) -> dict[str, str]:
+def _taught(lease: Lease) -> dict[str, Any]:
     """A lease as the script keeps it."""
     return {
         "id": lease.id,
@@ -263,11 +259,11 @@ def _taught(lease: Lease) -> dict[str, str]:
         "kind": lease.kind,
         "channel": lease.channel_id,
         "supply": lease.supply_id,
-        "channel_epoch": str(lease.channel_epoch),
-        "supply_epoch": str(lease.supply_epoch),
-        "tokens": str(lease.tokens),
-        "reserved": _stamp(lease.reserved_at),
-        "expires": _stamp(lease.expires_at),
+        "channel_epoch": lease.channel_epoch,
+        "supply_epoch": lease.supply_epoch,
+        "tokens": lease.tokens,
+        "reserved": (lease.reserved_at - EPOCH) // MICROSECOND,
+        "expires": (lease.expires_at - EPOCH) // MICROSECOND,
     }
 
 
