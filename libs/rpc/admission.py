@@ -36,6 +36,7 @@ SCOPES: Mapping[str, frozenset[str]] = {
     "/pointsman.routing.v1.RoutingService/GetTask": _USERS,
     "/pointsman.routing.v1.RoutingService/ListTasks": _USERS,
     "/pointsman.routing.v1.RoutingService/ListSelections": _USERS,
+    "/pointsman.routing.v1.RoutingService/ReplaySelection": _USERS,
     "/pointsman.routing.v1.CatalogService/ListModels": _USERS | {"invoke"},
     "/pointsman.edge.v1.KeyService/CreateKey": _ADMINS,
     "/pointsman.edge.v1.KeyService/ListKeys": _ADMINS,

@@ -38,6 +38,7 @@ from services.edge.routes.models import ModelRoutes
 from services.edge.routes.openapi import DocumentRoutes
 from services.edge.routes.operators import OperatorRoutes
 from services.edge.routes.probes import ProbeRoutes
+from services.edge.routes.replays import ReplayRoutes
 from services.edge.routes.runs import RunRoutes
 from services.edge.routes.shell import Shell, unknown_path
 from services.edge.routes.stream import StreamRoutes
@@ -160,6 +161,7 @@ class House:
             RunRoutes(self._runs, reveal, create, settings.body_limit_bytes),
             self._streams(),
             TaskRoutes(self._routing, reveal),
+            ReplayRoutes(self._routing, self.world.clock),
             ModelRoutes(self._catalog),
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes),
             OperatorRoutes(self._routing, self._health, self._capacity),

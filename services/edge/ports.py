@@ -4,15 +4,24 @@ Peers answer in the public shapes: `wire` has turned the contract between contex
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from services.edge.domain import shapes
+from services.edge.domain import replay_shapes, shapes
 from services.edge.domain.keys import Key
 from services.edge.domain.orders import Order
 
 Random = Callable[[int], bytes]
 """That many bytes that nobody can guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """YAML of a `policy`, of `prices` or of a whole `catalog`."""
+
+    kind: str
+    text: str
 
 
 class Keys(Protocol):
@@ -104,6 +113,16 @@ class Routing(Protocol):
 
     async def selections(self, tenant: str, task_id: str) -> list[shapes.Selection]:
         """Every round, oldest first; Fault not_found."""
+        ...
+
+    async def replay(self, tenant: str, task_id: str) -> replay_shapes.Replay:
+        """Every round decided again; Fault not_found."""
+        ...
+
+    async def what_if(
+        self, alternative: Alternative, since: datetime, model: str, size: int, token: str
+    ) -> replay_shapes.WhatIf:
+        """A page of history under an alternative, from `since` to now; Fault catalog_invalid for a bad text."""
         ...
 
     async def uncertain(self, size: int, token: str) -> tuple[list[shapes.UncertainAttempt], str]:

@@ -1,14 +1,20 @@
 """Routing over its stub: Tasks, Attempts, alerts."""
 
+from datetime import datetime
 from typing import Any
 
 from libs.rpc.faulting import faulting
+from libs.rpc.values import time_to_proto
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
-from services.edge.domain import shapes
+from services.edge.domain import replay_shapes, shapes
+from services.edge.ports import Alternative
+from services.edge.wire import replays as wire_replays
 from services.edge.wire import tasks as wire_tasks
 
 TIMEOUT_S = 10.0
+WHAT_IF_TIMEOUT_S = 60.0
+"""A page is up to a thousand decisions."""
 
 
 class RoutingPeer:
@@ -30,6 +36,27 @@ class RoutingPeer:
         request = pb.ListSelectionsRequest(task_id=task_id, tenant=tenant)
         reply = await self._stub.ListSelections(request, timeout=TIMEOUT_S)
         return [wire_tasks.selection(item) for item in reply.selections]
+
+    @faulting
+    async def replay(self, tenant: str, task_id: str) -> replay_shapes.Replay:
+        """See the port."""
+        request = pb.ReplaySelectionRequest(task_id=task_id, tenant=tenant)
+        return wire_replays.replay(task_id, await self._stub.ReplaySelection(request, timeout=TIMEOUT_S))
+
+    @faulting
+    async def what_if(
+        self, alternative: Alternative, since: datetime, model: str, size: int, token: str
+    ) -> replay_shapes.WhatIf:
+        """See the port."""
+        under: dict[str, Any] = {f"{alternative.kind}_yaml": alternative.text}
+        request = pb.WhatIfRequest(
+            **under,
+            since_time=time_to_proto(since),
+            model=model,
+            page_size=size,
+            page_token=token,
+        )
+        return wire_replays.what_if(await self._stub.WhatIf(request, timeout=WHAT_IF_TIMEOUT_S), not token)
 
     @faulting
     async def uncertain(self, size: int, token: str) -> tuple[list[shapes.UncertainAttempt], str]:

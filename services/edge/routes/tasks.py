@@ -21,14 +21,14 @@ class TaskRoutes:
 
     async def get(self, asked: Asked) -> Response:
         """The Task."""
-        task, digests = await self._routing.task(_tenant(asked), asked.path("task_id"))
+        task, digests = await self._routing.task(tenant_of(asked), asked.path("task_id"))
         if not asked.caller.operator:
             await self._reveal.grant(asked.tenant, digests)
         return answer(task)
 
     async def selections(self, asked: Asked) -> Response:
         """Every round."""
-        return answer(shapes.SelectionList(await self._routing.selections(_tenant(asked), asked.path("task_id"))))
+        return answer(shapes.SelectionList(await self._routing.selections(tenant_of(asked), asked.path("task_id"))))
 
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
@@ -46,6 +46,6 @@ class TaskRoutes:
         )  # fmt: skip
 
 
-def _tenant(asked: Asked) -> str:
+def tenant_of(asked: Asked) -> str:
     """The tenant whose Tasks may be seen: the caller's own, or any for operators, who must explain them."""
     return "" if asked.caller.operator else asked.tenant

@@ -11,7 +11,7 @@ from pointsman.capacity.v1.capacity_service_pb2_grpc import CapacityServiceServi
 from pointsman.common.v1 import artifact_pb2, subject_pb2
 from pointsman.health.v1 import health_pb2, health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceServicer
-from pointsman.routing.v1 import alert_pb2, catalog_pb2, catalog_service_pb2, routing_service_pb2, task_pb2
+from pointsman.routing.v1 import alert_pb2, catalog_pb2, catalog_service_pb2, replay_pb2, routing_service_pb2, task_pb2
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceServicer
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from tests.contract.edge.values import at, struct
@@ -24,6 +24,7 @@ class FakeRouting(RoutingServiceServicer):
         self.tasks: dict[str, task_pb2.Task] = {}
         self.alerts: list[alert_pb2.Alert] = []
         self.resolved: list[Any] = []
+        self.supposed: list[Any] = []
 
     def add(self, task_id: str, tenant: str = "studio", sha256: str = "") -> task_pb2.Task:
         """A Task with one Attempt that failed and one that is uncertain."""
@@ -99,6 +100,34 @@ class FakeRouting(RoutingServiceServicer):
             steps=["1 capability", "2 health", "3 policy", "4 one switch"],
         )
         return routing_service_pb2.ListSelectionsResponse(selections=[round_])
+
+    async def ReplaySelection(self, request: Any, context: Any) -> Any:
+        """One round that is the same, and one that is another choice."""
+        self._find(request)
+        same = replay_pb2.ReplayedRound(round=1, identical=True, decision_digest="0" * 64, decide_time=at())
+        difference = replay_pb2.ReplayDifference(pointer="/chosen", recorded='"b/x"', replayed="")
+        other = replay_pb2.ReplayedRound(round=2, difference=difference, decision_digest="1" * 64, decide_time=at(1))
+        return routing_service_pb2.ReplaySelectionResponse(rounds=[same, other])
+
+    async def WhatIf(self, request: Any, context: Any) -> Any:
+        """One decision that moves, on the first of two pages; keeps the request."""
+        self.supposed.append(request)
+        dear, cheap = Money(currency_code="CNY", units=6), Money(currency_code="CNY", units=5)
+        before = replay_pb2.DecisionTotals(chosen_count=1, expected_costs=[dear], expected_successes=0.95)
+        after = replay_pb2.DecisionTotals(chosen_count=1, expected_costs=[cheap], expected_successes=0.8)
+        moved = {"model": "clip", "from_choice": "b/x", "to_choice": "c/y"}
+        report = replay_pb2.WhatIfReport(
+            decided_count=1, changed_count=1, before=before, after=after, shared_before=before, shared_after=after,
+            moves=[replay_pb2.ChoiceMove(count=1, **moved)],
+            examples=[
+                replay_pb2.WhatIfExample(
+                    task_id="t1", round=1, quote_before=dear, quote_after=cheap, reason="cheaper", **moved
+                )
+            ],
+        )  # fmt: skip
+        first = not request.page_token
+        token, count = ("next", 2) if first else ("", 0)
+        return routing_service_pb2.WhatIfResponse(report=report, next_page_token=token, round_count=count)
 
     async def ListTasks(self, request: Any, context: Any) -> Any:
         """All of them."""
