@@ -17,6 +17,7 @@ from cli.commands.keys import keys
 from cli.commands.models import models
 from cli.commands.run import run
 from cli.commands.up import up
+from cli.commands.whatif import whatif
 from cli.context import Session
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -54,7 +55,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
     context.obj = Session(url, key, data)
 
 
-for command in (up, demo, run, catalog, models, explain, health, capacity, alerts, attempt, keys, doctor):
+for command in (up, demo, run, catalog, models, explain, whatif, health, capacity, alerts, attempt, keys, doctor):
     main.add_command(command)
 
 

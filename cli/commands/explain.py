@@ -7,15 +7,20 @@ import click
 
 from cli import output
 from cli.api import Api, Problem
+from cli.commands.replay import read_replay, show_replay
 from cli.context import Session, json_option, pass_session
 
 
 @click.command()
 @click.argument("task")
+@click.option("--replay", is_flag=True, help="Decide every round again and compare byte for byte; 1 if any differs.")
 @json_option
 @pass_session
-def explain(session: Session, task: str, as_json: bool) -> None:
+def explain(session: Session, task: str, replay: bool, as_json: bool) -> None:
     """Explain every selection of TASK, an id of a task or of a run: the four steps and each candidate's fate."""
+    if replay:
+        _replay(session, task, as_json)
+        return
     found, answer = session.do(lambda api: read(api, task))
     if as_json:
         output.show_json({"task": found, **answer})
@@ -30,15 +35,33 @@ def explain(session: Session, task: str, as_json: bool) -> None:
         show_selection(selection)
 
 
+def _replay(session: Session, name: str, as_json: bool) -> None:
+    async def ask(api: Api) -> dict[str, Any]:
+        return await read_replay(api, (await find_task(api, name))["id"])
+
+    answer = session.do(ask)
+    if as_json:
+        output.show_json(answer)
+    else:
+        show_replay(answer)
+    if not answer["identical"]:
+        raise SystemExit(output.REFUSED)
+
+
 async def read(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """(the task of that id, or of the run of that id; its selections)."""
+    task = await find_task(api, name)
+    return task, await api.get(f"/v1/tasks/{task['id']}/selections")
+
+
+async def find_task(api: Api, name: str) -> dict[str, Any]:
+    """The task of that id, or of the run of that id."""
     try:
-        task = await api.get(f"/v1/tasks/{quote(name, safe='')}")
+        return await api.get(f"/v1/tasks/{quote(name, safe='')}")
     except Problem as problem:
         if problem.code != "not_found":
             raise
-        task = await _of_run(api, name, problem)
-    return task, await api.get(f"/v1/tasks/{task['id']}/selections")
+        return await _of_run(api, name, problem)
 
 
 async def _of_run(api: Api, name: str, unknown: Problem) -> dict[str, Any]:

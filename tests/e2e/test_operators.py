@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
+import yaml
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
@@ -140,6 +141,24 @@ async def test_the_public_port_asks_for_a_key(stack: Stack) -> None:
             await runs.GetRun(foreign, timeout=LIMIT_S, metadata=[("authorization", f"Bearer {key}")])
         assert missing.value.code() is grpc.StatusCode.NOT_FOUND
         assert (await health.GetSnapshot(snapshot, timeout=LIMIT_S, metadata=bearer(stack))).subjects
+
+
+async def test_decisions_replay_and_move(stack: Stack) -> None:
+    """SEL-22, SEL-23: a decision of the live stack replays to its bytes, over gRPC too; without the Supply that it
+    chose it would have gone to the spare one."""
+    run = await stack.api.finished(await stack.api.post_run("proper", "to be decided again"))
+    task_id, chosen = run["nodes"][0]["task_id"], run["usage"]["supply"]
+    replay = await stack.api.get(f"/v1/tasks/{task_id}/replay")
+    assert replay["identical"]
+    told = await curl(stack, "pointsman.routing.v1.RoutingService", "ReplaySelection", {"taskId": task_id})
+    assert [item["decisionDigest"] for item in told["rounds"]] == [item["decision_digest"] for item in replay["rounds"]]
+    drained = yaml.safe_load(stack.setting.catalog(stack.studio_url))
+    (supply,) = (item for item in drained["supplies"] if item["id"] == chosen)
+    supply["admin"] = "draining"
+    asked = {"catalog": yaml.safe_dump(drained), "since_s": 3600, "model": "proper"}
+    found = await stack.api.call("POST", "/v1/operator/whatif", body=asked, query={"page_size": 1000})
+    moved = {item["task_id"]: (item["from_choice"], item["to_choice"]) for item in found["examples"]}
+    assert moved[task_id] == (chosen, "prim-spare/clip")
 
 
 async def test_an_operator_takes_a_supply_out_of_use(stack: Stack) -> None:
