@@ -1,6 +1,6 @@
 -- The capacity ledger in one script, version 1: decides as `services.capacity.domain` does; one differential suite holds
--- the two together. KEYS[1] is the tagged prefix of all keys, so that a cluster keeps them in one slot; ARGV[1] is JSON.
--- Time is the server's, in microseconds; every figure goes out as text, because cjson rounds beyond 14 digits.
+-- the two together. KEYS[1] is the tagged prefix of all keys, so that a cluster keeps them in one slot; ARGV[1] and
+-- the answer are MessagePack: whole numbers stay whole up to 2^53. Time is the server's, in microseconds.
 --
 -- Keys below the prefix:
 --   boot                run id of the server that made this memory, and until when it only learns (hash)
@@ -8,13 +8,13 @@
 --   levels              names of the levels ever declared, "kind:id" (set)
 --   level:K:ID          gates, health, pace and the totals of the windows (hash)
 --   live:K:ID           live leases by their end, member "lease epoch" (sorted set)
---   win:K:ID            reservations of the last minute by their time (sorted set); the lease knows the tokens
+--   win:K:ID            leases of the last minute in the order of their times (list); the lease knows time and tokens
 --   over:K:ID           over-use of the last minute by its time, member "lease tokens" (sorted set)
 --   lease:ID            one lease (packed)
---   expiring            leases that were not released, by their end (sorted set)
---   ended               the others, by the time at which they may be forgotten (sorted set)
+--   kinds               kinds of work ever seen: whose live sets hold every lease that was not released (set)
+--   ended               ended leases by the time at which they may be forgotten (sorted set)
 local P, call = KEYS[1], redis.call
-local ask = cjson.decode(ARGV[1])
+local ask = cmsgpack.unpack(ARGV[1])
 local stamp = redis.call('TIME')
 local now = tonumber(stamp[1]) * 1000000 + tonumber(stamp[2])
 local MINUTE, KEPT, FREEZE_MAX = 60000000, 120000000, 3600000000
@@ -22,7 +22,6 @@ local since = now - MINUTE
 local run_id = string.match(call('INFO', 'server'), 'run_id:(%w+)')
 
 local function text(number) return string.format('%.0f', number) end
-local function told(value) if value == cjson.null then return nil end return value end
 local floor, max, min = math.floor, math.max, math.min
 
 local LEASE = {'id', 'holder', 'kind', 'channel', 'supply', 'channel_epoch', 'supply_epoch', 'tokens', 'reserved',
@@ -42,15 +41,7 @@ local function keep(lease)
     lease.channel_epoch, lease.supply_epoch, lease.tokens, lease.reserved, lease.expires, lease.ended, lease.used}))
 end
 
-local function lease_out(lease)
-  local out = {}
-  for _, field in ipairs(LEASE) do
-    local value = lease[field]
-    if type(value) == 'number' then value = text(value) end
-    out[field] = value
-  end
-  return out
-end
+local function id_of(member) return string.match(member, '^(.*) %d+$') end
 
 local function is_live(lease) return not lease.ended and lease.expires > now end
 
@@ -58,24 +49,8 @@ local function uses(lease)
   return {{1, lease.kind, 0}, {2, lease.channel, lease.channel_epoch}, {3, lease.supply, lease.supply_epoch}}
 end
 
--- A lease takes its place: on its three levels, and where its end is looked for.
-local function place(lease)
-  local id, expires = lease.id, lease.expires
-  call('ZADD', P .. 'live:1:' .. lease.kind, expires, id .. ' 0')
-  call('ZADD', P .. 'live:2:' .. lease.channel, expires, id .. ' ' .. text(lease.channel_epoch))
-  call('ZADD', P .. 'live:3:' .. lease.supply, expires, id .. ' ' .. text(lease.supply_epoch))
-  call('ZADD', P .. 'expiring', expires, id)
-end
-
--- It leaves it, and is forgotten two minutes after its end.
-local function unplace(lease)
-  local id = lease.id
-  call('ZREM', P .. 'live:1:' .. lease.kind, id .. ' 0')
-  call('ZREM', P .. 'live:2:' .. lease.channel, id .. ' ' .. text(lease.channel_epoch))
-  call('ZREM', P .. 'live:3:' .. lease.supply, id .. ' ' .. text(lease.supply_epoch))
-  call('ZREM', P .. 'expiring', id)
-  call('ZADD', P .. 'ended', lease.ended + KEPT, id)
-end
+-- Tokens that a lease weighs at the time of its reservation; what it used beyond them weighs as over-use.
+local function weight(lease) return lease.used and min(lease.used, lease.tokens) or lease.tokens end
 
 -- Levels that this run has looked at.
 local levels = {}
@@ -87,36 +62,50 @@ local function level_of(kind, id)
   local level = levels[name]
   if level then return level end
   local values = call('HMGET', P .. 'level:' .. name, unpack(FIELDS))
-  level = {kind = kind, id = id, name = name, channel = values[2] or ''}
+  level = {kind = kind, id = id, name = name, channel = values[2] or '', live_key = P .. 'live:' .. name,
+    win_key = P .. 'win:' .. name}
   for at, field in ipairs(FIELDS) do
     if at ~= 2 then level[field] = tonumber(values[at] or '') end
   end
   level.declared = level.declared == 1
   level.slots, level.rpm, level.tpm = level.slots or 0, level.rpm or 0, level.tpm or 0
   level.requests, level.tokens, level.ceiling = level.requests or 0, level.tokens or 0, level.ceiling or 0
-  local win, over = P .. 'win:' .. name, P .. 'over:' .. name
-  local gone, late = call('ZRANGEBYSCORE', win, '-inf', since), call('ZRANGEBYSCORE', over, '-inf', since)
-  for _, member in ipairs(gone) do
-    local lease = lease_of(member)
-    level.tokens = level.tokens - (lease.used and min(lease.used, lease.tokens) or lease.tokens)
+  local win, over = level.win_key, P .. 'over:' .. name
+  while true do
+    local id = call('LINDEX', win, 0)
+    local lease = id and lease_of(id)
+    if not lease or lease.reserved > since then break end
+    call('LPOP', win)
+    level.requests, level.tokens, level.dirty = level.requests - 1, level.tokens - weight(lease), true
   end
-  for _, member in ipairs(late) do level.tokens = level.tokens - tonumber(string.match(member, ' (%d+)$')) end
-  if #gone + #late > 0 then
-    level.requests, level.dirty = level.requests - #gone, true
-    call('ZREMRANGEBYSCORE', win, '-inf', since)
+  local late = call('ZRANGEBYSCORE', over, '-inf', since)
+  if #late > 0 then
+    for _, member in ipairs(late) do level.tokens = level.tokens - tonumber(string.match(member, ' (%d+)$')) end
     call('ZREMRANGEBYSCORE', over, '-inf', since)
+    level.dirty = true
   end
+  if kind == 1 then call('SADD', P .. 'kinds', id) end
   levels[name] = level
   return level
 end
 
 local function live(level)
-  if not level.live then
-    local key = P .. 'live:' .. level.name
-    call('ZREMRANGEBYSCORE', key, '-inf', now)
-    level.live = call('ZCARD', key)
-  end
+  if not level.live then level.live = call('ZCOUNT', level.live_key, '(' .. text(now), '+inf') end
   return level.live
+end
+
+-- A lease takes its place on its three levels, or leaves it and is forgotten two minutes after its end.
+local function place(lease)
+  for _, use in ipairs(uses(lease)) do
+    call('ZADD', level_of(use[1], use[2]).live_key, lease.expires, lease.id .. ' ' .. use[3])
+  end
+end
+
+local function unplace(lease)
+  for _, use in ipairs(uses(lease)) do
+    call('ZREM', level_of(use[1], use[2]).live_key, lease.id .. ' ' .. use[3])
+  end
+  call('ZADD', P .. 'ended', lease.ended + KEPT, lease.id)
 end
 
 -- Live leases of the present health epoch: looked through one by one, and only where health limits.
@@ -124,7 +113,7 @@ local function present(level)
   local epoch = level.epoch or 0
   if level.present_epoch ~= epoch then
     local ending, count = ' ' .. text(epoch), 0
-    for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'live:' .. level.name, '(' .. text(now), '+inf')) do
+    for _, member in ipairs(call('ZRANGEBYSCORE', level.live_key, '(' .. text(now), '+inf')) do
       if string.sub(member, -#ending) == ending then count = count + 1 end
     end
     level.present, level.present_epoch = count, epoch
@@ -146,7 +135,7 @@ local function save()
 end
 
 local function weigh(level, lease)
-  call('ZADD', P .. 'win:' .. level.name, lease.reserved, lease.id)
+  call('RPUSH', level.win_key, lease.id)
   level.requests, level.tokens, level.dirty = level.requests + 1, level.tokens + lease.tokens, true
 end
 
@@ -162,9 +151,8 @@ local function refuse(found, level, gate, bound, used, at)
 end
 
 local function request_hint(level)
-  local leaving = level.requests - level.rpm
-  local at = call('ZRANGE', P .. 'win:' .. level.name, leaving, leaving, 'WITHSCORES')
-  return at[2] and tonumber(at[2]) + MINUTE or nil
+  local id = call('LINDEX', level.win_key, level.requests - level.rpm)
+  return id and lease_of(id).reserved + MINUTE or nil
 end
 
 local function token_hint(level, tokens)
@@ -178,17 +166,17 @@ local function token_hint(level, tokens)
     return leave(tonumber(string.match(over[next_over - 2], ' (%d+)$')), over[next_over - 1])
   end
   while true do
-    local page = call('ZRANGE', P .. 'win:' .. level.name, from, from + 99, 'WITHSCORES')
-    for index = 1, #page, 2 do
-      while over[next_over] and tonumber(over[next_over + 1]) < tonumber(page[index + 1]) do
+    local page = call('LRANGE', level.win_key, from, from + 99)
+    for _, id in ipairs(page) do
+      local lease = lease_of(id)
+      while over[next_over] and tonumber(over[next_over + 1]) < lease.reserved do
         local hint = over_leaves()
         if hint then return hint end
       end
-      local lease = lease_of(page[index])
-      local hint = leave(lease.used and min(lease.used, lease.tokens) or lease.tokens, page[index + 1])
+      local hint = leave(weight(lease), lease.reserved)
       if hint then return hint end
     end
-    if #page < 200 then break end
+    if #page < 100 then break end
     from = from + 100
   end
   while over[next_over] do
@@ -197,15 +185,19 @@ local function token_hint(level, tokens)
   end
 end
 
-local function hear(level, view)
-  if view and (not level.rev or view[2] > level.rev) then
-    level.epoch, level.rev, level.cap, level.dirty = view[1], view[2], told(view[3]), true
+local function hear(level, epoch, rev, cap)
+  if not level.rev or rev > level.rev then
+    level.epoch, level.rev, level.cap, level.dirty = epoch, rev, cap, true
   end
 end
 
-local function gates(found, level, view, tokens)
-  hear(level, view)
-  if view and view[2] < level.rev then refuse(found, level, 'stale_health', level.rev, view[2]) end
+-- `views` are epoch, revision and limit of the Channel, then of the Supply, as the asker knows them.
+local function gates(found, level, views, tokens)
+  if level.kind > 1 then
+    local at = level.kind * 3 - 5
+    hear(level, views[at], views[at + 1], views[at + 2])
+    if views[at + 1] < level.rev then refuse(found, level, 'stale_health', level.rev, views[at + 1]) end
+  end
   if level.cap and present(level) >= level.cap then refuse(found, level, 'health', level.cap, present(level)) end
   if level.slots > 0 and live(level) >= level.slots then
     refuse(found, level, 'concurrency', level.slots, live(level))
@@ -225,7 +217,7 @@ end
 local function verdict(outcome, level, bound)
   local answer = {outcome = outcome}
   if level then answer.kind, answer.id = level.kind, level.id end
-  if bound then answer.bound = text(bound) end
+  answer.bound = bound
   return answer
 end
 
@@ -240,28 +232,27 @@ local function reserve(wish, learning_until)
     if level.tpm > 0 and wish.tokens > level.tpm then return verdict('too_large', level, level.tpm) end
   end
   local v = wish.views
-  local views = {[2] = {v[1], v[2], v[3]}, [3] = {v[4], v[5], v[6]}}
   local found = {}
   if learning_until > now then refuse(found, channel, 'learning', 0, 0, learning_until) end
-  for _, level in ipairs(mine) do gates(found, level, views[level.kind], wish.tokens) end
+  for _, level in ipairs(mine) do gates(found, level, v, wish.tokens) end
   local first = found.open or found.timed
   if first then
     local answer = verdict('refused', first[1], first[3])
-    answer.gate, answer.used, answer.at = first[2], text(first[4]), found.latest and text(found.latest) or nil
+    answer.gate, answer.used, answer.at = first[2], first[4], found.latest
     return answer
   end
   local lease = {id = wish.id, holder = wish.holder, kind = wish.kind, channel = wish.channel, supply = wish.supply,
     channel_epoch = v[1], supply_epoch = v[4], tokens = wish.tokens, reserved = now, expires = now + wish.ttl,
     ended = false, used = false}
   keep(lease)
-  place(lease)
   for number, level in ipairs({kind, channel, supply}) do
+    call('ZADD', level.live_key, lease.expires, lease.id .. ' ' .. (number == 1 and 0 or v[number * 3 - 5]))
     weigh(level, lease)
     if level.live then level.live = level.live + 1 end
     local epoch = number == 1 and 0 or v[number * 3 - 5]
     if level.present_epoch == epoch then level.present = level.present + 1 end
   end
-  return {outcome = 'admitted', at = text(now)}
+  return 1
 end
 
 local function learn_pace(level, lease, back)
@@ -294,20 +285,21 @@ end
 
 local function release(back)
   local lease = lease_of(back.id)
-  if not lease or lease.holder ~= back.holder or not is_live(lease) then return {outcome = 'not_held'} end
-  local used = told(back.used)
+  if not lease or lease.holder ~= back.holder or not is_live(lease) then return 0 end
+  local used = back.used
   local supply = level_of(3, lease.supply)
   if supply.declared then learn_pace(supply, lease, back) end
-  for _, use in ipairs(uses(lease)) do
-    local level = level_of(use[1], use[2])
+  lease.ended, lease.used = now, used or false
+  for number, use in ipairs(uses(lease)) do
+    local level = level_of(number, use[2])
     if used then settle(level, lease, used) end
     if level.live then level.live = level.live - 1 end
     if level.present_epoch == use[3] then level.present = level.present - 1 end
+    call('ZREM', level.live_key, lease.id .. ' ' .. use[3])
   end
-  lease.ended, lease.used = now, used or false
-  unplace(lease)
+  call('ZADD', P .. 'ended', now + KEPT, lease.id)
   keep(lease)
-  return {outcome = 'released', held = lease_out(lease)}
+  return back.full and lease or 1
 end
 
 -- What has no memory, or the memory of another server, learns: `learning_until` is told by the boot.
@@ -317,33 +309,29 @@ if ask.op == 'boot' then
     call('HSET', P .. 'boot', 'run_id', run_id, 'learning_until', text(now + ask.learn))
   end
 elseif boot[1] ~= run_id then
-  return '{"boot":false}'
+  return cmsgpack.pack({boot = false})
 end
 local learning_until = tonumber(boot[2] or '0')
 
 local ops = {}
 
-function ops.boot() return {} end
+function ops.boot() return {done = true} end
 
 function ops.decide()
   local answers = {}
   for _, back in ipairs(ask.releases) do
-    local answer = release(back)
-    answer.nth = back.nth
-    answers[#answers + 1] = answer
+    answers[#answers + 1] = release(back)
   end
   for _, wish in ipairs(ask.reserves) do
-    local answer = reserve(wish, learning_until)
-    answer.nth = wish.nth
-    answers[#answers + 1] = answer
+    answers[#answers + 1] = reserve(wish, learning_until)
   end
   save()
-  return {answers = answers}
+  return {answers = answers, now = now}
 end
 
 function ops.known()
   local lease = lease_of(ask.id)
-  return {held = lease and lease_out(lease), now = text(now)}
+  return {held = lease, now = now}
 end
 
 function ops.renew()
@@ -366,11 +354,11 @@ function ops.renew()
     end
   end
   save()
-  return {renewed = renewed, expires = text(now + ask.ttl)}
+  return {renewed = renewed, expires = now + ask.ttl}
 end
 
 function ops.apply()
-  if ask.revision < tonumber(call('GET', P .. 'catalog') or '0') then return {} end
+  if ask.revision < tonumber(call('GET', P .. 'catalog') or '0') then return {done = true} end
   for _, name in ipairs(call('SMEMBERS', P .. 'levels')) do call('HSET', P .. 'level:' .. name, 'declared', 0) end
   for _, level in ipairs(ask.levels) do
     local name = level.kind .. ':' .. level.id
@@ -378,21 +366,21 @@ function ops.apply()
     call('HSET', P .. 'level:' .. name, 'declared', 1, 'channel', level.channel, 'slots', text(level.slots),
       'rpm', text(level.rpm), 'tpm', text(level.tpm))
     if level.view then
-      hear(level_of(level.kind, level.id), level.view)
+      hear(level_of(level.kind, level.id), level.view[1], level.view[2], level.view[3])
     end
   end
   call('SET', P .. 'catalog', text(ask.revision))
   save()
-  return {}
+  return {done = true}
 end
 
 function ops.hear()
   for _, item in ipairs(ask.health) do
     local level = level_of(item.kind, item.id)
-    if level.declared then hear(level, item.view) end
+    if level.declared then hear(level, item.view[1], item.view[2], item.view[3]) end
   end
   save()
-  return {}
+  return {done = true}
 end
 
 function ops.figures()
@@ -401,10 +389,10 @@ function ops.figures()
     local kind, id = string.match(name, '^(%d):(.*)$')
     local level = level_of(tonumber(kind), id)
     if level.declared then
-      local figure = {kind = level.kind, id = id, channel = level.channel, live = text(live(level)),
-        present = text(present(level))}
+      local figure = {kind = level.kind, id = id, channel = level.channel, live = live(level),
+        present = present(level)}
       for _, field in ipairs(FIELDS) do
-        if type(level[field]) == 'number' then figure[field] = text(level[field]) end
+        if type(level[field]) == 'number' then figure[field] = level[field] end
       end
       found[#found + 1] = figure
     end
@@ -415,20 +403,24 @@ end
 
 function ops.leases()
   local found = {}
-  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiring', '(' .. text(now), '+inf')) do
-    found[#found + 1] = lease_out(lease_of(id))
+  for _, kind in ipairs(call('SMEMBERS', P .. 'kinds')) do
+    for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'live:1:' .. kind, '(' .. text(now), '+inf')) do
+      found[#found + 1] = lease_of(id_of(member))
+    end
   end
   return {leases = found}
 end
 
 function ops.sweep()
   local freed = {}
-  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'expiring', '-inf', now, 'LIMIT', 0, 1000)) do
-    local lease = lease_of(id)
-    lease.ended = lease.expires
-    unplace(lease)
-    keep(lease)
-    for _, use in ipairs(uses(lease)) do freed[#freed + 1] = {use[1], use[2]} end
+  for _, kind in ipairs(call('SMEMBERS', P .. 'kinds')) do
+    for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'live:1:' .. kind, '-inf', now, 'LIMIT', 0, 1000)) do
+      local lease = lease_of(id_of(member))
+      lease.ended = lease.expires
+      unplace(lease)
+      keep(lease)
+      for _, use in ipairs(uses(lease)) do freed[#freed + 1] = {use[1], use[2]} end
+    end
   end
   for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'ended', '-inf', now, 'LIMIT', 0, 1000)) do
     local lease = lease_of(id)
@@ -440,4 +432,4 @@ function ops.sweep()
   return {freed = freed}
 end
 
-return cjson.encode(ops[ask.op]())
+return cmsgpack.pack(ops[ask.op]())

@@ -22,7 +22,7 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from libs.faults.fault import Fault
 from services.capacity.domain import holding
-from services.capacity.domain.leases import Lease, Request
+from services.capacity.domain.leases import Lease, Request, lease_of
 from services.capacity.domain.ledger import WINDOW, Refusal
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject, Usage
 from services.capacity.domain.pacing import SILENT, Feedback, Pace
@@ -37,6 +37,7 @@ SERVER_TIME = "redis.call('TIME')"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Refusals of the server that are not our bug: it is starting, a replica, full, without a majority, busy.
 AWAY = ("LOADING", "READONLY", "OOM", "MISCONF", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "NOREPLICAS", "TRYAGAIN")
+NOT_HELD, DONE = 0, 1  # what the script says where there is nothing more to say
 
 Ask = Request | Return
 Answer = Lease | Refusal | Known | None
@@ -96,22 +97,38 @@ class ValkeyCapacityStore:
 
     async def _decide(self, asks: Sequence[Ask]) -> Sequence[Answer | Exception]:
         """One run of the script."""
-        reserves = [verdicts.reserve_to_script(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Request)]
-        releases = [verdicts.release_to_script(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Return)]
-        reply = await self._run({"op": "decide", "reserves": reserves, "releases": releases})
+        returns = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Return)]
+        requests = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Request)]
+        reply = await self._run(
+            {
+                "op": "decide",
+                "releases": [
+                    verdicts.release_to_script(nth, back) | {"full": back.lease_id not in self._given}
+                    for nth, back in returns
+                ],
+                "reserves": [verdicts.reserve_to_script(nth, request) for nth, request in requests],
+            }
+        )
         answers: list[Answer | Exception] = [None] * len(asks)
-        for verdict in reply["answers"]:
-            ask = asks[verdict["nth"]]
-            if isinstance(ask, Request):
-                at = verdict.get("at")
-                answer = verdicts.reserved(ask, verdict, _time(at) if at else None)
-                if isinstance(answer, Lease):
-                    self._given[answer.id] = answer
-                answers[verdict["nth"]] = answer
-            elif verdict["outcome"] == "released":
-                self._given.pop(ask.lease_id, None)
-                answers[verdict["nth"]] = _lease(verdict["held"], released=True)
+        verdict = iter(reply["answers"])
+        now = _time(reply["now"])
+        for nth, back in returns:
+            answers[nth] = self._returned(back, next(verdict), now)
+        for nth, request in requests:
+            answers[nth] = self._reserved(request, next(verdict), now)
         return answers
+
+    def _returned(self, back: Return, verdict: Any, now: datetime) -> Lease | None:
+        if verdict == NOT_HELD:
+            return None
+        given = self._given.pop(back.lease_id, None) or _lease(verdict)
+        return replace(given, ended_at=now, released=True, used_tokens=back.used_tokens)
+
+    def _reserved(self, request: Request, verdict: Any, now: datetime) -> Lease | Refusal | Fault | Known:
+        if verdict == DONE:
+            lease = self._given[request.lease_id] = lease_of(request, now)
+            return lease
+        return verdicts.reserved(request, verdict, _time(verdict["at"]) if "at" in verdict else None)
 
     async def renew(
         self, holder: str, lease_ids: Sequence[str], ttl: timedelta, taught: Sequence[Lease] = ()
@@ -188,7 +205,7 @@ class ValkeyCapacityStore:
             await self._evaluate(_applied(revision, levels))
 
     async def _evaluate(self, ask: Mapping[str, Any]) -> Any:
-        payload = msgspec.json.encode(ask)
+        payload = msgspec.msgpack.encode(ask)
         try:
             if not self._sha:
                 self._sha = await self._client.script_load(self._script)
@@ -203,7 +220,7 @@ class ValkeyCapacityStore:
             raise
         except (RedisError, OSError, TimeoutError) as error:
             raise Fault.of("governance_backend_down", "the server of leases does not answer") from error
-        return msgspec.json.decode(reply)
+        return msgspec.msgpack.decode(reply)
 
 
 def _applied(revision: int, levels: Sequence[Level]) -> dict[str, Any]:
@@ -229,25 +246,24 @@ def _view(health: HealthLimit) -> tuple[int, int, int | None]:
     return health.epoch, health.revision, health.limit
 
 
-def _time(text: str) -> datetime:
-    return EPOCH + int(text) * MICROSECOND
+def _time(microseconds: int) -> datetime:
+    return EPOCH + microseconds * MICROSECOND
 
 
-def _lease(item: Mapping[str, Any], released: bool = False) -> Lease:
+def _lease(item: Mapping[str, Any]) -> Lease:
     return Lease(
         id=item["id"],
         holder=item["holder"],
         kind=item["kind"],
         channel_id=item["channel"],
         supply_id=item["supply"],
-        channel_epoch=int(item["channel_epoch"]),
-        supply_epoch=int(item["supply_epoch"]),
-        tokens=int(item["tokens"]),
+        channel_epoch=item["channel_epoch"],
+        supply_epoch=item["supply_epoch"],
+        tokens=item["tokens"],
         reserved_at=_time(item["reserved"]),
         expires_at=_time(item["expires"]),
         ended_at=_time(item["ended"]) if item["ended"] else None,
-        released=released,
-        used_tokens=int(item["used"]) if item["used"] else None,
+        used_tokens=None if item["used"] is False else item["used"],
     )
 
 
@@ -268,23 +284,20 @@ def _taught(lease: Lease) -> dict[str, Any]:
 
 
 def _figure(item: Mapping[str, Any]) -> Figure:
-    def number(name: str) -> int | None:
-        return int(item[name]) if name in item else None
-
     def moment(name: str) -> datetime | None:
         return _time(item[name]) if name in item else None
 
     health = None
     if "rev" in item:
-        health = HealthLimit(number("epoch") or 0, number("rev") or 0, number("cap"))
+        health = HealthLimit(item.get("epoch") or 0, item.get("rev") or 0, item.get("cap"))
     level = Level(
         subject=Subject(Kind(item["kind"]), item["id"]),
         channel_id=item["channel"],
-        concurrency=number("slots") or 0,
-        requests_per_minute=number("rpm") or 0,
-        tokens_per_minute=number("tpm") or 0,
+        concurrency=item.get("slots") or 0,
+        requests_per_minute=item.get("rpm") or 0,
+        tokens_per_minute=item.get("tpm") or 0,
         health=health,
-        pace=Pace(number("pace"), number("ceiling") or 0, moment("cut"), moment("freeze")),
+        pace=Pace(item.get("pace"), item.get("ceiling") or 0, moment("cut"), moment("freeze")),
     )
-    used = Usage(int(item["live"]), int(item["present"]), int(item["requests"]), int(item["tokens"]))
+    used = Usage(item["live"], item["present"], item["requests"], item["tokens"])
     return Figure(level, used)
