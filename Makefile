@@ -46,6 +46,10 @@ test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
 sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed; SEED=seed replays one with its trace)
 	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
+.PHONY: differential
+differential: setup ## compare every backend of capacity with the model over ten thousand random steps and more
+	@POINTSMAN_DIFFERENTIAL=20 $(BIN)/python -m pytest -p no:cacheprovider -o log_cli=true -o timeout=1800 tests/contract/capacity/test_differential.py
+
 .PHONY: check
 check: lint test ## everything CI checks
 
