@@ -47,7 +47,9 @@ async def test_a_job_that_never_arrived_is_not_accepted_once_it_is_old_enough(ri
     assert fault.code == "submission_unknown"
     early = await rig.reconcile("aurora", clip, sent_s_ago=0.0)
     assert early.verdict == p.RECONCILE_VERDICT_UNKNOWN
-    late = await rig.reconcile("aurora", clip, sent_s_ago=8.0)
+    living = await rig.reconcile("aurora", clip, sent_s_ago=8.0)
+    assert living.verdict == p.RECONCILE_VERDICT_UNKNOWN
+    late = await rig.reconcile("aurora", clip, sent_s_ago=60.0)
     assert late.verdict == p.RECONCILE_VERDICT_NOT_ACCEPTED
     assert await rig.submissions("aurora") == []
 
