@@ -6,15 +6,15 @@ import asyncio
 import contextvars
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.simulation.cluster import Cluster, Seat
 from tests.simulation.databases import Database, Trouble
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import CALM as CALM_WIRE
-from tests.simulation.network import Network, Weather
-from tests.simulation.providers import CALM, MOODS, Outside
+from tests.simulation.network import Network, Process, Weather
+from tests.simulation.providers import CALM, MOODS, Mood, Outside
 
 FAVOURITES = {"routing": 5, "provider_adapter": 3, "runs": 2, "capacity": 2, "health": 2, "cost_quote": 1}
 SKEW_S = 0.2
@@ -27,6 +27,9 @@ class Temper:
 
     mean_s: float
     weights: Mapping[str, float]
+    moods: Sequence[Mood] = MOODS
+    favourites: Mapping[str, float] = field(default_factory=lambda: FAVOURITES)
+    """How often each context is struck, compared with the others."""
 
 
 @dataclass(slots=True)
@@ -44,9 +47,10 @@ class Misfortune:
     counts: Counter[str]
     trace: Callable[[str], None]
     healed: bool = False
+    temper: Temper = field(default_factory=lambda: Temper(1.0, {}))
     _pending: set["asyncio.Task[None]"] = field(default_factory=set)
 
-    def temper(self) -> Temper:
+    def drawn(self) -> Temper:
         """Every world has its own: some are mild, some know one sort only."""
         rng = self.rng
         sorts = ("kill", "pause", "leave", "wire", "database", "mood", "key", "operator")
@@ -56,7 +60,7 @@ class Misfortune:
 
     async def go_on(self, until: float, temper: Temper | None = None) -> None:
         """Strike until that moment, then heal."""
-        temper = temper or self.temper()
+        temper = self.temper = temper or self.drawn()
         while self.loop.time() < until:
             await asyncio.sleep(self.rng.expovariate(1 / temper.mean_s))
             sort = self.rng.choices(list(temper.weights), list(temper.weights.values()))[0]
@@ -95,7 +99,7 @@ class Misfortune:
                 process.kill()
                 self._later(self._down_s(), lambda: self._up(seat))
 
-        process.doom = (process.steps + self.rng.randrange(1, 400), strike)
+        self._doom(process, strike)
 
     def _pause(self) -> None:
         seat = self._seat()
@@ -109,7 +113,7 @@ class Misfortune:
             process.paused = True
             self._later(seconds, lambda: self._wake(seat))
 
-        process.doom = (process.steps + self.rng.randrange(1, 400), strike)
+        self._doom(process, strike)
 
     def _leave(self) -> None:
         seat = self._seat()
@@ -138,7 +142,7 @@ class Misfortune:
 
     def _mood(self) -> None:
         account = self.rng.choice(list(self.outside.accounts.values()))
-        account.mood = self.rng.choice(MOODS)
+        account.mood = self.rng.choice(self.temper.moods)
         self.counts[f"mood {account.mood.name}"] += 1
         self.trace(f"{account.name} is {account.mood.name}")
 
@@ -161,9 +165,22 @@ class Misfortune:
 
     # --- what they share ---
 
+    def _doom(self, process: Process, strike: Callable[[], None]) -> None:
+        """At one of its next steps, or while it waits for something, whichever comes first."""
+        doom = process.doom = (process.steps + self.rng.randrange(1, 200), strike)
+
+        def idle() -> None:
+            if process.doom is doom:
+                process.doom = None
+                strike()
+
+        self._later(self.rng.expovariate(0.7), idle)
+
     def _seat(self) -> Seat:
         seats = self.cluster.seats
-        return self.rng.choices(seats, [FAVOURITES[seat.name.partition("-")[0]] for seat in seats])[0]
+        return self.rng.choices(seats, [self.temper.favourites.get(seat.name.partition("-")[0], 0) for seat in seats])[
+            0
+        ]
 
     def _down_s(self) -> float:
         return self.rng.choice((self.rng.uniform(0.05, 1.0), self.rng.uniform(1.0, 25.0)))

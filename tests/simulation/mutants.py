@@ -115,10 +115,12 @@ class Mutant:
 
     planted: Planted
     laws: frozenset[str]
+    seed: int
+    """The first seed to try: one that has caught it before."""
 
 
-def _mutant(planted: Planted, *laws: str) -> Mutant:
-    return Mutant(planted, frozenset(laws))
+def _mutant(seed: int, planted: Planted, *laws: str) -> Mutant:
+    return Mutant(planted, frozenset(laws), seed)
 
 
 CAPACITY = "capacity_held_and_returned"
@@ -126,12 +128,12 @@ LATE_WRITES = ("no_double_submission", "attempts_within_budget", "results_are_th
 PAUSES = Temper(2.0, {"pause": 3.0, "mood": 1.0, "kill": 1.0})
 REVOKED = Temper(2.0, {"key": 1.0, "mood": 3.0})
 MUTANTS: Mapping[str, Mutant] = {
-    "fencing": _mutant(Planted({"tasks": UnfencedTasks}, temper=PAUSES), *LATE_WRITES),
-    "doubt": _mutant(Planted({"tasks": ResubmittingTasks}), "no_double_submission"),
-    "channel and supply slots": _mutant(Planted({"capacity": without(Gate.CONCURRENCY)}), CAPACITY),
-    "slots by health": _mutant(Planted({"capacity": without(Gate.HEALTH)}, temper=REVOKED), CAPACITY),
-    "requests a minute": _mutant(Planted({"capacity": without(Gate.REQUESTS)}), CAPACITY),
-    "expiry": _mutant(Planted({"capacity": LeakyCapacity}), CAPACITY),
-    "epochs of the breaker": _mutant(Planted(rewrites=unfenced_breaker), "closed_circuits_only"),
-    "revisions of runs": _mutant(Planted({"runs": TalkativeRuns}), "events_without_gap"),
+    "fencing": _mutant(4, Planted({"tasks": UnfencedTasks}, temper=PAUSES), *LATE_WRITES),
+    "doubt": _mutant(7, Planted({"tasks": ResubmittingTasks}), "no_double_submission"),
+    "channel and supply slots": _mutant(2, Planted({"capacity": without(Gate.CONCURRENCY)}), CAPACITY),
+    "slots by health": _mutant(1, Planted({"capacity": without(Gate.HEALTH)}, temper=REVOKED), CAPACITY),
+    "requests a minute": _mutant(1, Planted({"capacity": without(Gate.REQUESTS)}), CAPACITY),
+    "expiry": _mutant(3, Planted({"capacity": LeakyCapacity}), CAPACITY),
+    "epochs of the breaker": _mutant(1, Planted(rewrites=unfenced_breaker), "closed_circuits_only"),
+    "revisions of runs": _mutant(1, Planted({"runs": TalkativeRuns}), "events_without_gap"),
 }  # fmt: skip
