@@ -2,8 +2,11 @@
 
 from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
+from libs.telemetry.redaction import redact
 from pointsman.common.v1 import failure_pb2
 
+LONGEST_WORDS = 1000
+"""Characters of a provider's own words in a sentence."""
 _EVIDENCE = "evidence"
 _NAMES_OF_CATEGORIES = {number: name for name, number in failure_pb2.FailureCategory.items()}
 _NAMES_OF_SCOPES = {number: name for name, number in failure_pb2.FailureScope.items()}
@@ -43,3 +46,9 @@ def failure_from_proto(failure: failure_pb2.Failure) -> Fault:
         provider_message=failure.provider_message,
         metadata={_EVIDENCE: failure.evidence} if failure.evidence else {},
     )
+
+
+def sentence(fault: Fault) -> str:
+    """What callers are told: our sentence, and behind it the provider's own words, redacted, where they say more."""
+    words = redact(fault.provider_message).strip()[:LONGEST_WORDS]
+    return f"{fault.message}; the provider said: {words}" if words and words not in fault.message else fault.message

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from libs.faults.failures import failure_from_proto, failure_to_proto
+from libs.faults.failures import failure_from_proto, failure_to_proto, sentence
 from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
 from libs.rpc.values import (
@@ -95,7 +95,7 @@ def _artifacts(artifacts: Iterable[artifact_pb2.Artifact]) -> tuple[Artifact, ..
 
 def _failure(failure: failure_pb2.Failure) -> Failure:
     fault = failure_from_proto(failure)
-    return Failure(fault.category.value, fault.scope.value, fault.retryable, fault.code, fault.message)
+    return Failure(fault.category.value, fault.scope.value, fault.retryable, fault.code, sentence(fault))
 
 
 def _failure_to_proto(failure: Failure | None) -> failure_pb2.Failure | None:

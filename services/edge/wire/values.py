@@ -5,17 +5,13 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.type.money_pb2 import Money as MoneyProto
 
-from libs.faults.failures import failure_from_proto
-from libs.faults.fault import Fault
+from libs.faults.failures import failure_from_proto, sentence
 from libs.rpc.values import money_from_proto, time_from_proto
-from libs.telemetry.redaction import redact
 from pointsman.common.v1 import artifact_pb2, failure_pb2
 from services.edge.domain import shapes
 
 NO_CURRENCY = 3 * "X"
 """ISO 4217's code for no currency: nothing was spent yet."""
-LONGEST_WORDS = 1000
-"""Characters of a provider's own words."""
 
 
 def amount(money: MoneyProto) -> shapes.Amount | None:
@@ -38,13 +34,7 @@ def failure(message: Any) -> shapes.Failure | None:
         return None
     told: failure_pb2.Failure = message.failure
     fault = failure_from_proto(told)
-    return shapes.Failure(fault.code, _told(fault), fault.retryable, fault.category.value, fault.scope.value)
-
-
-def _told(fault: Fault) -> str:
-    """Our sentence, and the provider's own words behind it where they say more."""
-    words = redact(fault.provider_message).strip()[:LONGEST_WORDS]
-    return f"{fault.message}; the provider said: {words}" if words and words not in fault.message else fault.message
+    return shapes.Failure(fault.code, sentence(fault), fault.retryable, fault.category.value, fault.scope.value)
 
 
 def artifact(message: artifact_pb2.Artifact) -> shapes.ArtifactRef:

@@ -54,6 +54,16 @@ def test_a_fault_survives_as_a_failure_message(fault: Fault):
     assert failures.failure_from_proto(failures.failure_to_proto(fault)) == expected
 
 
+def test_a_sentence_ends_with_the_providers_words():
+    """EDG-4: what the provider said is told once, without secrets; where it said nothing, our sentence stands alone."""
+    fault = Fault.of("material_unreachable", "unreadable", provider_message="404, Authorization: Bearer abcdefghijklmn")
+    told = failures.sentence(fault)
+    assert told.startswith("unreadable; the provider said: 404")
+    assert "abcdefghijklmn" not in told
+    assert failures.sentence(fault.replaced(provider_message="")) == "unreadable"
+    assert failures.sentence(fault.replaced(provider_message="unreadable")) == "unreadable"
+
+
 def test_defaults_come_from_the_registry():
     """What the raiser does not say, the registry says; an unknown code is refused where it is raised."""
     fault = Fault.of("key_invalid", "401 from ark-main", provider="ark")

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from libs.faults.failures import failure_to_proto
+from libs.faults.fault import Fault
+from pointsman.routing.v1 import task_pb2
 from services.runs import wire
 from services.runs.domain import engine
 from services.runs.domain.run import MAIN, Node, Order, Run, RunState, Usage
@@ -18,3 +21,11 @@ def test_a_task_is_named_once_routing_has_it() -> None:
     started, _ = engine.started(run, NOW)
     named = [wire.run_to_proto(seen).nodes[0].task_id for seen in (run, cancelled, started)]
     assert named == ["", "", "t"]
+
+
+def test_a_failure_keeps_the_providers_words() -> None:
+    """EDG-4: a Run tells why in the provider's own words too, as its Task does."""
+    fault = Fault.of("material_unreachable", "unreadable", provider_message="404 for image 2")
+    view = wire.task_from_proto(task_pb2.Task(id="T", failure=failure_to_proto(fault)))
+    assert view.failure is not None
+    assert view.failure.message == "unreadable; the provider said: 404 for image 2"
