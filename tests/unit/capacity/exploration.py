@@ -13,6 +13,7 @@ from services.capacity.domain import holding, ledger
 from services.capacity.domain.leases import Lease, Request, lease_of
 from services.capacity.domain.ledger import Gate, Refusal
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.domain.pacing import UNPACED, Pace
 from tests.support.worlds import START
 
 UNIT = timedelta(seconds=30)
@@ -22,9 +23,12 @@ CHANNEL = Subject(Kind.CHANNEL, "a")
 SUPPLIES = (Subject(Kind.SUPPLY, "a/x"), Subject(Kind.SUPPLY, "a/y"))
 SLOTS = {CHANNEL: 2, SUPPLIES[0]: 2, SUPPLIES[1]: 1}
 REQUESTS = 3
+WAITS = {Gate.REQUESTS, Gate.FROZEN}  # what time alone opens
 # What health says of "a/x", one revision after another: healthy, open, probing.
 HEALTH = (HealthLimit(1, 1, None), HealthLimit(2, 2, 0), HealthLimit(2, 3, 1))
 UNTOUCHED = HealthLimit(1, 1, None)
+# What the provider of "a/x" has taught: nothing, one slot and a half, not to ask for a while.
+PACES = (UNPACED, Pace(limit=1500), Pace(frozen_until=START + 2 * UNIT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +42,19 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Leases, the newest state of health that capacity has heard, and the time."""
+    """Leases, the newest state of health that capacity has heard, what was learned of pace, and the time."""
 
     leases: tuple[Lease, ...] = ()
     health: int = 0
     now: datetime = START
+    pace: int = 0
 
     def key(self) -> object:
         """What decides the future."""
         present = HEALTH[self.health].epoch
-        return self.health, tuple(
+        until = PACES[self.pace].frozen_until
+        thaws = max(until - self.now, timedelta(0)) if until else None
+        return self.health, self.pace, thaws, tuple(
             sorted(
                 (
                     lease.supply_id, lease.supply_epoch == present, lease.ended_at is None and lease.live(self.now),
@@ -61,7 +68,7 @@ class Node:
         """The declared levels, with what was heard of their health."""
         return [
             Level(CHANNEL, "", SLOTS[CHANNEL], REQUESTS, health=UNTOUCHED),
-            Level(SUPPLIES[0], "a", SLOTS[SUPPLIES[0]], health=HEALTH[self.health]),
+            Level(SUPPLIES[0], "a", SLOTS[SUPPLIES[0]], health=HEALTH[self.health], pace=PACES[self.pace]),
             Level(SUPPLIES[1], "a", SLOTS[SUPPLIES[1]], health=UNTOUCHED),
         ]
 
@@ -93,6 +100,8 @@ def _actions(node: Node, rules: Rules, most: int) -> Iterator[Node]:
     yield replace(node, now=later, leases=tuple(lease for lease in node.leases if _matters(lease, later)))
     if node.health + 1 < len(HEALTH):
         yield replace(node, health=node.health + 1)
+    if node.pace + 1 < len(PACES):
+        yield replace(node, pace=node.pace + 1)
     for index, lease in enumerate(node.leases):
         yield _with(node, index, _held(node, lease, rules.renewed(lease, "h", TTL, node.now), "renewed"))
         yield _with(node, index, _held(node, lease, rules.released(lease, "h", None, node.now), "released"))
@@ -152,6 +161,11 @@ def _shut(node: Node, supply: Subject, shown: HealthLimit, at: datetime | None =
         if subject is CHANNEL and sum(lease.reserved_at > now - MINUTE for lease in mine) >= REQUESTS:
             shut.add((subject, Gate.REQUESTS))
         if subject is SUPPLIES[0]:
+            pace = PACES[node.pace]
+            if pace.limit is not None and len(live) * 1000 + 1000 > pace.limit:
+                shut.add((subject, Gate.ADAPTIVE))
+            if pace.frozen_until is not None and now < pace.frozen_until:
+                shut.add((subject, Gate.FROZEN))
             known = HEALTH[node.health]
             if shown.revision < known.revision:
                 shut.add((subject, Gate.STALE_HEALTH))
@@ -170,11 +184,11 @@ def _check(node: Node, supply: Subject, request: Request, outcome: Refusal | Non
         raise Breach("refused with every gate open")
     if (outcome.subject, outcome.gate) not in shut:
         raise Breach("the gate that was named is open")
-    waits = {gate for _, gate in shut} & {Gate.REQUESTS}
+    waits = {gate for _, gate in shut} & WAITS
     if (outcome.retry_at is not None) != bool(waits):
         raise Breach("a wait hint where time opens nothing, or none where it does")
     if outcome.retry_at is not None:
-        if (CHANNEL, Gate.REQUESTS) in _shut(node, supply, request.supply_health, outcome.retry_at):
+        if {gate for _, gate in _shut(node, supply, request.supply_health, outcome.retry_at)} & WAITS:
             raise Breach("the wait hint is too early to be of use")
         at = node.now
         while at < outcome.retry_at:

@@ -14,10 +14,10 @@ from tests.unit.capacity.exploration import Rules, explore
 
 
 def test_no_history_breaks_the_ledger() -> None:
-    """VER-2, CAP-1, CAP-2, CAP-4, CAP-4a: no order of events passes a shut gate, meets an open one or misnames it.
+    """VER-2, CAP-1, CAP-2, CAP-4, CAP-4a, CAP-7: no history passes a shut gate or is refused by open ones.
 
-    Also: an ended lease is never renewed or released, another's never, an old view of health never admitted, and a
-    wait hint is neither too late nor of no use.
+    Also: the gate that is named is shut, an ended lease is never renewed or released, another's never, an old view of
+    health never admitted, and a wait hint is neither too late nor of no use.
     """
     nodes, breach = explore()
     assert breach == ""
@@ -67,6 +67,38 @@ def unhealthy(levels: Sequence[Level], leases: Sequence[Lease], request: Request
         for level in levels
     ]
     return ledger.decide(free, leases, request, now)
+
+
+def unpaced(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
+    """Knows no adaptive limit."""
+    free = [replace(level, pace=replace(level.pace, limit=None)) for level in levels]
+    return ledger.decide(free, leases, request, now)
+
+
+def thawed(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
+    """Asks a provider that asked not to be asked."""
+    free = [replace(level, pace=replace(level.pace, frozen_until=None)) for level in levels]
+    return ledger.decide(free, leases, request, now)
+
+
+def icy(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
+    """Never thaws."""
+    cold = [
+        replace(level, pace=replace(level.pace, frozen_until=now + timedelta(seconds=30)))
+        if level.pace.frozen_until
+        else level
+        for level in levels
+    ]
+    return ledger.decide(cold, leases, request, now)
+
+
+def rounding(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
+    """Takes a slot and a half for two."""
+    more = [
+        replace(level, pace=replace(level.pace, limit=level.pace.limit + 500)) if level.pace.limit else level
+        for level in levels
+    ]
+    return ledger.decide(more, leases, request, now)
 
 
 def forgetful(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
@@ -123,6 +155,10 @@ MUTANTS: list[tuple[Rules, str]] = [
     (Rules(decide=half), ADMITTED),
     (Rules(decide=generous), ADMITTED),
     (Rules(decide=unhealthy), ADMITTED),
+    (Rules(decide=unpaced), ADMITTED),
+    (Rules(decide=rounding), ADMITTED),
+    (Rules(decide=thawed), ADMITTED),
+    (Rules(decide=icy), "too early"),
     (Rules(decide=forgetful), "wait hint"),
     (Rules(decide=undying), REFUSED),
     (Rules(decide=epoch_blind), REFUSED),
