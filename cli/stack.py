@@ -21,6 +21,7 @@ STUDIO_ORIGIN = "http://127.0.0.1:9101"
 """Where the shipped catalogue expects the local providers."""
 STUDIO_START_S = 30.0
 STUDIO_STOP_S = 10.0
+PORTS_FREE_S = 3.0
 
 log = logging.getLogger(__name__)
 
@@ -139,11 +140,24 @@ class ToldHost(Host):
         self._when_ready(self)
 
 
+async def _ports_free(plan: Plan) -> None:
+    """Return once all ports are free. StackError if they are not: what was killed a moment ago may still be leaving."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + PORTS_FREE_S
+    while True:
+        try:
+            return check_ports(plan.env, plan.studio_port if plan.providers else None)
+        except StackError:
+            if loop.time() >= end:
+                raise
+        await asyncio.sleep(0.1)
+
+
 async def serve(plan: Plan, when_ready: Callable[[Host], None] = lambda host: None) -> None:
     """Start everything, and stay until a signal asks for a stop. Raises StackError and what the host raises."""
     check_settings(plan.env)
     prepare_data(plan.data)
-    check_ports(plan.env, plan.studio_port if plan.providers else None)
+    await _ports_free(plan)
     studio = LocalProviders(plan.data / "studio", plan.studio_port) if plan.providers else None
     try:
         if studio is not None:
