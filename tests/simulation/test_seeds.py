@@ -7,7 +7,7 @@ from tests.simulation.providers import Mood
 from tests.simulation.simulate import play
 from tests.simulation.world import Planted
 
-SEEDS = range(1, 11)
+SEEDS = range(1, 9)
 SLOW = Mood("slow", {"slow_taken": 1.0})
 DYING_ADAPTER = Temper(4.0, {"kill": 1.0, "mood": 1.0}, (SLOW,), {"provider_adapter": 1.0})
 
@@ -28,7 +28,7 @@ def test_a_slow_provider_gets_no_second_job_when_the_adapter_dies(seed: int) -> 
 
 def test_a_seed_replays_its_world() -> None:
     """VER-4: seed and commit give the same story, to the last event, also after another world was played."""
-    first = play(4)
-    play(5)
-    again = play(4)
+    first = play(3)
+    play(7)
+    again = play(3)
     assert (again.digest, again.virtual_s, again.counts) == (first.digest, first.virtual_s, first.counts)
