@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from libs.store.database import Database
 from services.capacity.domain import holding
 from services.capacity.domain.counts import Count, counted
-from services.capacity.domain.leases import Lease, Request
+from services.capacity.domain.leases import Lease, Request, lease_of
 from services.capacity.domain.ledger import Refusal
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
 from services.capacity.domain.pacing import SILENT, Feedback, Pace
@@ -62,7 +62,11 @@ class PostgresCapacityStore:
         return answer
 
     async def _decide(self, asks: Sequence[Ask]) -> Sequence[Answer | Exception]:
-        """One statement, one commit."""
+        """One statement, one commit; a lone reservation to which nothing objects takes the short one."""
+        if len(asks) == 1 and isinstance(asks[0], Request):
+            lease = await self._alone(asks[0])
+            if lease is not None:
+                return [lease]
         requests = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Request)]
         returns = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Return)]
         rows = await self._lane.fetch(
@@ -83,6 +87,24 @@ class PostgresCapacityStore:
             elif row["outcome"] == "released":
                 answers[row["nth"]] = _lease(row["held"])
         return answers
+
+    async def _alone(self, request: Request) -> Lease | None:
+        """The lease, or None where it takes a look to decide."""
+        (row,) = await self._lane.fetch(
+            sql.RESERVE_ALONE,
+            request.lease_id,
+            request.holder,
+            request.kind,
+            request.channel_id,
+            request.supply_id,
+            request.tokens,
+            request.ttl,
+            request.channel_health.epoch,
+            request.channel_health.revision,
+            request.supply_health.epoch,
+            request.supply_health.revision,
+        )
+        return None if row["at"] is None else lease_of(request, row["at"])
 
     async def _known(self, request: Request) -> Lease | None:
         """The answer to a repeated reservation."""

@@ -7,6 +7,8 @@ Laws of this file, and of the function `decide` in the migrations:
 - what counts runs after the levels are locked, so that it sees what earlier groups committed.
 """
 
+RESERVE_ALONE = "SELECT reserve_alone($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS at"
+
 DECIDE = "SELECT * FROM decide($1, $2, $3, $4, $5, $6, $7)"
 
 END_LAPSED = """

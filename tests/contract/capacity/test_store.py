@@ -11,6 +11,7 @@ from libs.store.migrations import differences
 from services.capacity.domain.leases import Lease
 from services.capacity.domain.ledger import Gate, Refusal
 from services.capacity.domain.levels import HealthLimit, Usage
+from services.capacity.domain.pacing import Feedback, Outcome
 from services.capacity.store.tables import metadata
 from tests.contract.capacity.conftest import (
     CHANNEL,
@@ -118,12 +119,62 @@ async def test_tokens_a_minute_wait_until_enough_left(ground: Bench) -> None:
 
 
 async def test_settling_corrects_the_window(ground: Bench) -> None:
-    """CAP-1: tokens really used replace those reserved; over-use keeps the window shut until it has left."""
+    """CAP-6: tokens really used replace those reserved; over-use keeps the window shut until it has left."""
     await ground.store.apply_levels(1, levels(supply={"tokens_per_minute": 100}))
     first = await admitted(ground, "1", tokens=10)
     await ground.store.release("1", "h", 150)
     refusal = await refused(ground, "2", tokens=1)
     assert refusal == Refusal(SUPPLY, Gate.TOKENS, 100, 150, first.reserved_at + MINUTE)
+
+
+async def test_over_use_of_a_long_call_is_carried(ground: Bench) -> None:
+    """CAP-6: over-use that becomes known after the window of its reservation counts in the window that is open then."""
+    await ground.store.apply_levels(1, levels(supply={"tokens_per_minute": 100}))
+    await admitted(ground, "1", tokens=10, ttl=timedelta(minutes=10))
+    await ground.advance(61)
+    await ground.store.release("1", "h", 105)
+    assert (await usage(ground))["a/x"].tokens == 95
+    refusal = await refused(ground, "2", tokens=6)
+    assert refusal == Refusal(SUPPLY, Gate.TOKENS, 100, 95, ground.clock.now() + MINUTE)
+    await ground.advance(60)
+    await admitted(ground, "2", tokens=6)
+
+
+async def test_congestion_cuts_once_and_success_brings_back(ground: Bench) -> None:
+    """CAP-4, CAP-7: 429s of one burst cut once, in the same decision as every gate; successes bring the slots back."""
+    await ground.store.apply_levels(1, levels(supply={"concurrency": 4}))
+    for name in "1234":
+        await admitted(ground, name)
+    await ground.advance(1)
+    for name in "123":
+        await ground.store.release(name, "h", None, Feedback(Outcome.CONGESTED))
+    await admitted(ground, "5")
+    assert await refused(ground, "6") == Refusal(SUPPLY, Gate.ADAPTIVE, 2, 2)
+    figure = next(figure for figure in await ground.store.figures() if figure.level.subject == SUPPLY)
+    assert (figure.level.pace.limit, figure.level.effective) == (2800, 2)
+    await ground.advance(1)
+    for number in range(12):
+        await ground.store.release("4" if number == 0 else f"more-{number - 1}", "h", None, Feedback(Outcome.SUCCEEDED))
+        await admitted(ground, f"more-{number}")
+    for name in ("7", "8"):
+        await admitted(ground, name)
+    assert (await refused(ground, "9")).gate is Gate.CONCURRENCY
+
+
+async def test_retry_after_freezes_until_its_time(ground: Bench) -> None:
+    """CAP-7: a 429 with Retry-After refuses until that time and cuts nothing; who did not hold the lease says nothing."""
+    await ground.store.apply_levels(1, levels(supply={"concurrency": 4}))
+    await admitted(ground, "1")
+    asked = Feedback(Outcome.CONGESTED, timedelta(seconds=20))
+    assert await ground.store.release("1", "other", None, asked) is None
+    await admitted(ground, "2")
+    await ground.store.release("1", "h", None, asked)
+    until = ground.clock.now() + timedelta(seconds=20)
+    assert await refused(ground, "3") == Refusal(SUPPLY, Gate.FROZEN, 0, 0, until)
+    await ground.advance(19.999999)
+    await refused(ground, "3")
+    await ground.advance(0.000001)
+    await admitted(ground, "3")
 
 
 async def test_the_binding_gate_is_the_one_that_time_does_not_open(ground: Bench) -> None:

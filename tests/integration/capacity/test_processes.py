@@ -75,8 +75,8 @@ async def test_eight_processes_never_hold_more_than_there_is(backend: str, pg_ur
     store: CapacityStore = await prepared(declared(), *where)
     tales = await competed(*where)
     admitted = [told for told in tales if told["at"]]
-    assert len(admitted) > 200
-    assert len(tales) > len(admitted)
+    assert len(admitted) > 50
+    assert len(admitted) < len(tales) == PROCESSES * ROUNDS
     for name, slots in SLOTS.items():
         assert most_at_once(tales, name) <= slots, name
     assert most_at_once(tales, "") <= KIND_SLOTS
