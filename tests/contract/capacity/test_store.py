@@ -162,7 +162,7 @@ async def test_congestion_cuts_once_and_success_brings_back(ground: Bench) -> No
 
 
 async def test_retry_after_freezes_until_its_time(ground: Bench) -> None:
-    """CAP-7: a 429 with Retry-After refuses until that time and cuts nothing; who did not hold the lease says nothing."""
+    """CAP-7: a 429 with Retry-After refuses until that time and cuts nothing; who held nothing says nothing."""
     await ground.store.apply_levels(1, levels(supply={"concurrency": 4}))
     await admitted(ground, "1")
     asked = Feedback(Outcome.CONGESTED, timedelta(seconds=20))
