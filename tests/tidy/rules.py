@@ -5,6 +5,7 @@ shows it a file that breaks it: a rule that cannot fail is not a rule.
 """
 
 import ast
+import gc
 import re
 import sys
 from collections.abc import Iterator
@@ -41,9 +42,18 @@ def banned_name(path: str) -> list[str]:
     return [f"{path}: '{part}' says nothing about what is inside" for part in bad]
 
 
+def parsed(source: str) -> ast.Module:
+    """The module's tree. CPython 3.11 fails with a SystemError when a finalizer of the test session runs in between."""
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        gc.enable()
+
+
 def functions(source: str) -> Iterator[tuple[str, int]]:
     """Every function of a module as (name, lines), decorators not counted."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
@@ -76,7 +86,7 @@ def ratchet(large: dict[str, int], allowed: dict[str, int]) -> list[str]:
 
 def deed(path: str, source: str) -> list[str]:
     """Every package opens with its deed, so that a visitor knows whose house it is before reading code."""
-    module = ast.parse(source)
+    module = parsed(source)
     words = ast.get_docstring(module)
     if not words:
         return [f"{path}: a package opens with a docstring that says what it owns"]
@@ -94,7 +104,7 @@ def deed(path: str, source: str) -> list[str]:
 def kernel_imports(path: str, source: str) -> list[str]:
     """The kernel stands on the standard library alone and knows no real clock: everything may import it."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -170,7 +180,7 @@ def unfinished(path: str, source: str) -> list[str]:
         for number, line in enumerate(source.splitlines(), 1)
         if UNFINISHED.search(line)
     ]
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Name) and node.id == "NotImplementedError":
             breaches.append(f"{path}:{node.lineno}: a stub")
         if isinstance(node, ast.Attribute) and node.attr in {"skip", "skipif", "xfail", "importorskip"}:
@@ -181,7 +191,7 @@ def unfinished(path: str, source: str) -> list[str]:
 def patched(path: str, source: str) -> list[str]:
     """Fakes come in through ports: a patched name tests the patch. And no test waits by the clock of the machine."""
     breaches = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.arg) and node.arg in {"monkeypatch", "mocker"}:
             breaches.append(f"{path}:{node.lineno}: {node.arg}")
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -196,7 +206,7 @@ def patched(path: str, source: str) -> list[str]:
 def claims(source: str) -> set[str]:
     """The rule ids named in the docstrings of the tests of a module."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
             found.update(RULE_ID.findall(ast.get_docstring(node) or ""))
     return found
@@ -216,7 +226,7 @@ def rule_list(words: str) -> set[str]:
 def imported(source: str) -> set[str]:
     """Every dotted name that a module may load: imports, and strings that are dotted names (`python -m x.y`)."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
