@@ -78,7 +78,7 @@ async def test_a_watcher_of_one_replica_sees_what_the_other_did(pg_url: str) -> 
 
     await asyncio.wait_for(seen(pb.HEALTH_STATE_HEALTHY), TIMEOUT_S)
     await telling.ReportOutcome(outcome("1", 1, "model_unavailable"), timeout=TIMEOUT_S)
-    await asyncio.wait_for(seen(pb.HEALTH_STATE_CIRCUIT_OPEN), TIMEOUT_S)
+    # A watcher is told states, not every passing one: on a busy machine the cooldown may end before the next look.
     await asyncio.wait_for(seen(pb.HEALTH_STATE_PROBING), TIMEOUT_S)
     call.cancel()
     for context, server, channels, _ in (first, second):
