@@ -297,6 +297,17 @@ async def test_a_dead_prober_gives_the_probe_back(ground: Bench) -> None:
     await admitted(ground, "next", supply_health=probing)
 
 
+async def test_health_can_close_a_whole_kind(ground: Bench) -> None:
+    """CAP-4: a limit by health holds on a whole kind that has no gate of its own, alone and in a group."""
+    await ground.store.apply_levels(1, levels(kind={}))
+    await ground.store.hear({VIDEO: HealthLimit(1, 1, 0)})
+    assert await refused(ground, "1") == Refusal(VIDEO, Gate.HEALTH, 0, 0)
+    outcomes = await asyncio.gather(*[ground.store.reserve(request(name)) for name in "234"])
+    assert outcomes == [Refusal(VIDEO, Gate.HEALTH, 0, 0)] * 3
+    await ground.store.hear({VIDEO: HealthLimit(1, 2, None)})
+    await admitted(ground, "1")
+
+
 async def test_an_old_view_of_health_is_refused(ground: Bench) -> None:
     """CAP-4, HLT-6: the newest revision heard wins however it arrives; an older view is `stale_health`."""
     await ground.store.apply_levels(1, levels())

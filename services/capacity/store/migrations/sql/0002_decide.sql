@@ -36,7 +36,10 @@ BEGIN
       UNION SELECT 3::smallint, unnest(p_supplies)
     ) AS wanted JOIN level USING (kind, id)
     WHERE NOT level.retired
-      AND (level.kind > 1 OR level.concurrency > 0 OR level.requests_per_minute > 0 OR level.tokens_per_minute > 0)
+      AND (
+        level.kind > 1 OR level.concurrency > 0 OR level.requests_per_minute > 0 OR level.tokens_per_minute > 0
+        OR level.health_limit IS NOT NULL
+      )
     ORDER BY level.kind, level.id FOR UPDATE OF level
   ) AS x;
   t := server_time();

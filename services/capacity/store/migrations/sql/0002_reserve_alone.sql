@@ -11,7 +11,10 @@ BEGIN
   SELECT count(*) INTO locked FROM (
     SELECT 1 FROM level
     WHERE (kind, id) IN ((1, p_kind), (2, p_channel), (3, p_supply)) AND NOT retired
-      AND (kind > 1 OR concurrency > 0 OR requests_per_minute > 0 OR tokens_per_minute > 0)
+      AND (
+        kind > 1 OR concurrency > 0 OR requests_per_minute > 0 OR tokens_per_minute > 0
+        OR health_limit IS NOT NULL
+      )
     ORDER BY kind, id FOR UPDATE
   ) AS x;
   WITH t AS MATERIALIZED (SELECT server_time() AS now),
@@ -40,7 +43,10 @@ BEGIN
       END) AS open
     FROM level, t
     WHERE (level.kind, level.id) IN ((1, p_kind), (2, p_channel), (3, p_supply)) AND NOT retired
-      AND (level.kind > 1 OR concurrency > 0 OR requests_per_minute > 0 OR tokens_per_minute > 0)
+      AND (
+        level.kind > 1 OR concurrency > 0 OR requests_per_minute > 0 OR tokens_per_minute > 0
+        OR health_limit IS NOT NULL
+      )
   ),
   taken AS (
     INSERT INTO lease (
