@@ -7,12 +7,10 @@ from datetime import timedelta
 import pytest
 
 from libs.faults.fault import Fault
-from libs.store.migrations import differences
 from services.capacity.domain.leases import Lease
 from services.capacity.domain.ledger import Gate, Refusal
 from services.capacity.domain.levels import HealthLimit, Usage
 from services.capacity.domain.pacing import Feedback, Outcome
-from services.capacity.store.tables import metadata
 from tests.contract.capacity.conftest import (
     CHANNEL,
     OTHER,
@@ -20,7 +18,6 @@ from tests.contract.capacity.conftest import (
     UNLIMITED,
     VIDEO,
     Bench,
-    emptied,
     levels,
     request,
 )
@@ -401,10 +398,3 @@ async def test_twenty_queued_against_sixteen_slots(ground: Bench) -> None:
         await ground.store.release(held, "h", None)
         assert await dispatch(task)
     assert {name: used.in_use for name, used in (await usage(ground)).items() if name in free} == free
-
-
-async def test_the_tables_are_as_declared(pg_module_url: str) -> None:
-    """OPS-7: the migrations lead to the tables that the code declares."""
-    await emptied(pg_module_url)
-    found = await differences(pg_module_url, schema="capacity", metadata=metadata)
-    assert [change for change in found if change[1].name != "test_time"] == []
