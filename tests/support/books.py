@@ -41,4 +41,4 @@ async def agree(stack: Stack) -> None:
     assert ours == theirs
     assert set(theirs.values()) <= {1}
     assert ledger["posts"]["repeated"] == {}
-    await until(stack.api.slots, lambda slots: not any(slots.values()), 15)
+    await until(stack.api.slots, lambda slots: not any(slots.values()), 30)  # longer than a lost slot's time to live
