@@ -54,8 +54,8 @@ class Ticker:
         self._backoff_max_s = max(backoff_max_s, interval_s)
         self._timeout_s = timeout_s
         self._grace_s = grace_s
-        self._woken = asyncio.Event()
-        self._stopping = asyncio.Event()
+        self._woken = self._stopping = False
+        self._pause: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -66,13 +66,16 @@ class Ticker:
 
     def wake(self) -> None:
         """Tick as soon as the tick in hand is done. Many wakes are one."""
-        self._woken.set()
+        self._woken = True
+        if not self.failures:
+            self._end_pause()
 
     async def stop(self) -> None:
         """Let the tick in hand finish within `grace_s`, then cancel it. Returns when the loop has ended."""
         if self._task is None:
             return
-        self._stopping.set()
+        self._stopping = True
+        self._end_pause()
         _, pending = await asyncio.wait({self._task}, timeout=self._grace_s)
         if pending:
             log.warning("ticker %s did not finish within %g s; cancelling it", self.name, self._grace_s)
@@ -80,8 +83,8 @@ class Ticker:
             await asyncio.wait({self._task})
 
     async def _loop(self) -> None:
-        while not self._stopping.is_set():
-            self._woken.clear()
+        while not self._stopping:
+            self._woken = False
             more = await self._once()
             if more:
                 await asyncio.sleep(0)  # others get their turn, however much there is to do
@@ -118,13 +121,17 @@ class Ticker:
         pause_s = self._interval_s * 2.0 ** min(self.failures, LONGEST_DOUBLING)
         pause_s = min(pause_s, self._backoff_max_s if self.failures else self._interval_s)
         pause_s *= self._world.rng.uniform(1 - self._jitter, 1 + self._jitter)
-        reasons = [self._world.clock.sleep(pause_s), self._stopping.wait()]
-        if not self.failures:
-            reasons.append(self._woken.wait())
-        tasks = [asyncio.ensure_future(reason) for reason in reasons]
+        if self._stopping or (self._woken and not self.failures):
+            await asyncio.sleep(0)
+            return
+        # One task a pause, ended by whoever has a reason to: an idle process does little else than this.
+        pause = self._pause = asyncio.ensure_future(self._world.clock.sleep(pause_s))
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((pause,))
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            self._end_pause()
+
+    def _end_pause(self) -> None:
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
