@@ -2,8 +2,8 @@
 
 | variable | means | absent |
 |---|---|---|
-| PEER_<CONTEXT> | where a context lives, for its callers: `loopback:`, `unix:/path`, `dns:///host:port` | loopback: |
-| LISTEN_<CONTEXT> | where it listens, if that is not PEER_<CONTEXT> (behind a load balancer) | PEER_<CONTEXT> |
+| PEER_<CONTEXT> | where callers find it: `loopback:`, `unix:/path`, `dns:///host:port`, or several | loopback: |
+| LISTEN_<CONTEXT> | where it listens, if that is not PEER_<CONTEXT> (a replica, a load balancer) | PEER_<CONTEXT> |
 | POINTSMAN_GRPC | the public gRPC address of a process that hosts everything that lives here | 127.0.0.1:50051 |
 | POINTSMAN_ADMIN | the address of channelz; `off` for none | unix:DATA/admin.sock |
 | POINTSMAN_DATA | the data directory | ./.pointsman |
@@ -16,11 +16,11 @@ given names hosts exactly those, and listens for each on its own address.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from libs.rpc.address import LOOPBACK, Address, Transport, parse
+from libs.rpc.address import LOOPBACK, Address, Transport, parse, parse_peer
 
 START_ORDER = ("health", "cost_quote", "capacity", "provider_adapter", "routing", "runs", "edge")
 """Leaves first: a context starts after everything that it calls."""
@@ -65,12 +65,13 @@ def placement(
     for name in named:
         if name not in known:
             raise PlacementError(f"there is no context '{name}'; the contexts are {', '.join(known)}")
-    peers = {name: _address(env, f"PEER_{name.upper()}") or LOOPBACK for name in known}
+    peers = {name: _address(env, f"PEER_{name.upper()}", parse_peer) or LOOPBACK for name in known}
     hosted = named or tuple(name for name in known if peers[name].transport is Transport.LOOPBACK)
     if not hosted:
         raise PlacementError("every context is placed elsewhere by its PEER_ variable; name those to host here")
     addresses = [LOOPBACK, *(_parsed("--listen", text) for text in listen)]
-    addresses += [own for name in named if (own := _own_address(env, name, peers[name])) is not None]
+    own = {name: address for name in named if (address := _own_address(env, name, peers[name])) is not None}
+    addresses += own.values()
     if not named:
         addresses.append(_parsed("POINTSMAN_GRPC", env.get("POINTSMAN_GRPC") or DEFAULT_GRPC))
     data = Path(env.get("POINTSMAN_DATA") or DEFAULT_DATA).absolute()
@@ -78,7 +79,7 @@ def placement(
     return Placement(
         contexts=tuple(sorted(hosted, key=_rank)),
         listen=tuple(dict.fromkeys(addresses)),
-        admin=_admin(env, data, named),
+        admin=_admin(env, data, (*named, *(_mark(own[name]) for name in own if peers[name].replicas))),
         data=data,
         database_url=_database_url(env) or (None if needs_database else ""),
         ready_file=Path(env["POINTSMAN_READY_FILE"]) if env.get("POINTSMAN_READY_FILE") else None,
@@ -108,6 +109,11 @@ def _own_address(env: Mapping[str, str], name: str, peer: Address) -> Address | 
         return own
     if peer.transport is Transport.LOOPBACK:
         return None
+    if peer.replicas:
+        raise PlacementError(
+            f"PEER_{name.upper()} names {len(peer.replicas)} replicas; "
+            f"say which of them this process is, for example LISTEN_{name.upper()}={peer.replicas[0]}"
+        )
     if peer.transport is Transport.TCP and peer.host not in OWN_HOSTS:
         raise PlacementError(
             f"PEER_{name.upper()} is {peer}, which is how others reach {name}; "
@@ -116,25 +122,30 @@ def _own_address(env: Mapping[str, str], name: str, peer: Address) -> Address | 
     return peer
 
 
-def _admin(env: Mapping[str, str], data: Path, named: tuple[str, ...]) -> Address | None:
+def _mark(own: Address) -> str:
+    """What tells a replica from the others: the name of its socket, or its port."""
+    return Path(own.target).stem if own.transport is Transport.UNIX else str(own.port)
+
+
+def _admin(env: Mapping[str, str], data: Path, names: tuple[str, ...]) -> Address | None:
     text = env.get("POINTSMAN_ADMIN", "")
     if text == "off":
         return None
     if text:
         return _parsed("POINTSMAN_ADMIN", text)
-    # Several processes may share a data directory, so each kind has a socket of its own.
-    path = data / ("-".join(("admin", *named)) + ".sock")
+    # Several processes may share a data directory, so each kind, and each replica, has a socket of its own.
+    path = data / ("-".join(("admin", *names)) + ".sock")
     return parse(f"unix:{path}") if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT else None
 
 
-def _address(env: Mapping[str, str], variable: str) -> Address | None:
+def _address(env: Mapping[str, str], variable: str, read: Callable[[str], Address] = parse) -> Address | None:
     text = env.get(variable, "").strip()
-    return _parsed(variable, text) if text else None
+    return _parsed(variable, text, read) if text else None
 
 
-def _parsed(variable: str, text: str) -> Address:
+def _parsed(variable: str, text: str, read: Callable[[str], Address] = parse) -> Address:
     try:
-        return parse(text)
+        return read(text)
     except ValueError as error:
         raise PlacementError(f"{variable}: {error}") from None
 

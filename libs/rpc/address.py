@@ -1,7 +1,13 @@
-"""Where a context lives: `loopback:`, `unix:/path` or `dns:///host:port`. A setting, never an architecture."""
+"""Where a context lives: `loopback:`, `unix:/path` or `dns:///host:port`. A setting, never an architecture.
 
+A context with several replicas lives at several addresses: `unix:/run/a.sock,unix:/run/b.sock` or
+`10.0.0.1:50051,10.0.0.2:50051`; or at one name with several records, which is what orchestrators give.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import ip_address
 
 
 class Transport(StrEnum):
@@ -16,13 +22,15 @@ class Transport(StrEnum):
 class Address:
     """A parsed address. `target` is gRPC's target (`unix:/run/p.sock`, `dns:///host:50051`), "" for loopback.
 
-    `port` is 0 except for TCP, where 0 asks a server for any free port.
+    `port` is 0 except for TCP, where 0 asks a server for any free port. `replicas` are the addresses of a list, each by
+    itself; nobody listens on a list.
     """
 
     transport: Transport
     target: str
     host: str = ""
     port: int = 0
+    replicas: tuple["Address", ...] = ()
 
     @property
     def listen(self) -> str:
@@ -31,8 +39,13 @@ class Address:
             return self.target
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    @property
+    def may_be_several(self) -> bool:
+        """Whether more than one server may answer: a list, or a name, which may have several records."""
+        return bool(self.replicas) or (self.transport is Transport.TCP and not _number(self.host))
+
     def __str__(self) -> str:
-        return self.target or "loopback:"
+        return ",".join(map(str, self.replicas)) or self.target or "loopback:"
 
 
 LOOPBACK = Address(Transport.LOOPBACK, "")
@@ -45,7 +58,7 @@ def parse(text: str) -> Address:
         return LOOPBACK
     if text.startswith("unix:"):
         path = text.removeprefix("unix:").removeprefix("//")
-        if not path:
+        if not path or "," in path:
             raise ValueError(f"{text!r} names no path; say unix:/run/pointsman/health.sock")
         return Address(Transport.UNIX, f"unix:{path}")
     rest = text.removeprefix("dns:").lstrip("/") if text.startswith("dns:") else text
@@ -61,3 +74,37 @@ def parse(text: str) -> Address:
         raise ValueError(f"{text!r} is no address; say loopback:, unix:/path or dns:///host:port")
     target = f"dns:///{rest}"
     return Address(Transport.TCP, target, host.strip("[]"), int(port))
+
+
+def parse_peer(text: str) -> Address:
+    """Where callers find a context: one address, or several with commas between them, all of one sort.
+
+    gRPC itself spreads calls over them; it takes lists of sockets and of numbers, but one name only. ValueError as in
+    `parse`.
+    """
+    parts = [part for part in text.split(",") if part.strip()]
+    if len(parts) < 2:
+        return parse(text.strip().strip(","))
+    return _together([parse(part) for part in parts], text.strip())
+
+
+def _together(replicas: Sequence[Address], text: str) -> Address:
+    if all(replica.transport is Transport.UNIX for replica in replicas):
+        paths = ",".join(replica.target.removeprefix("unix:") for replica in replicas)
+        return Address(Transport.UNIX, f"unix:{paths}", replicas=tuple(replicas))
+    for version, scheme in ((4, "ipv4"), (6, "ipv6")):
+        if all(replica.transport is Transport.TCP and _number(replica.host) == version for replica in replicas):
+            numbers = ",".join(replica.listen for replica in replicas)
+            return Address(Transport.TCP, f"{scheme}:{numbers}", replicas=tuple(replicas))
+    raise ValueError(
+        f"{text!r} is no list of replicas; say unix:/a.sock,unix:/b.sock or 10.0.0.1:50051,10.0.0.2:50051, "
+        "or one name with several records: dns:///host:port"
+    )
+
+
+def _number(host: str) -> int:
+    """4 or 6 for a host that is an IP address, 0 for a name."""
+    try:
+        return ip_address(host).version
+    except ValueError:
+        return 0

@@ -1,5 +1,6 @@
 """Opens a channel to an address. The one place that knows gRPC's channel arguments."""
 
+import json
 from typing import Any
 
 import grpc
@@ -26,11 +27,22 @@ def channel_options(message_limit_bytes: int = MESSAGE_LIMIT_BYTES) -> list[tupl
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.initial_reconnect_backoff_ms", 200),
         ("grpc.max_reconnect_backoff_ms", 5_000),
-        # Several servers behind one name: a new call goes to the next of them.
-        ("grpc.lb_policy_name", "round_robin"),
+        # How calls are sent is said here alone: nobody's DNS may add a policy of retries.
+        ("grpc.service_config_disable_resolution", 1),
         # gRPC shares connections between equal channels; contexts of one process keep their own.
         ("grpc.use_local_subchannel_pool", 1),
     ]
+
+
+def spreading(address: Address) -> tuple[str, str]:
+    """The argument that spreads calls: each goes to the next server that is connected and says that it serves.
+
+    Where there is only one it is asked for no health: it is called whatever it says, since there is nobody else.
+    """
+    config: dict[str, Any] = {"loadBalancingConfig": [{"round_robin": {}}]}
+    if address.may_be_several:
+        config["healthCheckConfig"] = {"serviceName": ""}
+    return "grpc.service_config", json.dumps(config)
 
 
 def open_channel(
@@ -45,7 +57,7 @@ def open_channel(
     """
     if address.transport is Transport.LOOPBACK:
         return LoopbackChannel(registry, message_limit_bytes)
-    options = channel_options(message_limit_bytes)
+    options = [*channel_options(message_limit_bytes), spreading(address)]
     if address.transport is Transport.UNIX:
         # Some peers reject a path as the name of an authority; the socket file is the authority.
         options.append(("grpc.default_authority", "localhost"))

@@ -1,7 +1,8 @@
 """Which context lives where: one channel per context, opened at first use, closed together.
 
 `PEER_<CONTEXT>` (for example `PEER_COST_QUOTE=unix:/run/pointsman/cost_quote.sock`) places a context; what is not
-placed is in this process. That setting is the whole difference between one process and seven.
+placed is in this process. That setting is the whole difference between one process and seven, or fourteen: several
+addresses with commas between them, or a name with several records, are replicas, and calls are spread over them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ import grpc
 from grpc import aio
 from opentelemetry import trace
 
-from libs.rpc.address import LOOPBACK, Address, parse
+from libs.rpc.address import LOOPBACK, Address, parse_peer
 from libs.rpc.channel import open_channel
 from libs.rpc.limits import MESSAGE_LIMIT_BYTES
 from libs.rpc.loopback import PROCESS, LoopbackRegistry
@@ -57,7 +58,7 @@ class Channels:
         for name, value in env.items():
             if name.startswith(PREFIX) and value.strip():
                 try:
-                    addresses[name.removeprefix(PREFIX).lower()] = parse(value)
+                    addresses[name.removeprefix(PREFIX).lower()] = parse_peer(value)
                 except ValueError as error:
                     raise ValueError(f"{name}: {error}") from None
         return cls(addresses, registry=registry, caller=caller, credentials=credentials)

@@ -21,7 +21,7 @@ from typing import Any
 from grpc import aio
 
 from libs.rpc.address import parse
-from libs.rpc.channel import channel_options
+from libs.rpc.channel import channel_options, spreading
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer, server_options
@@ -142,7 +142,7 @@ async def socket_row(name: str, listen: str, seconds: float, bare: bool = False)
     async with served(listen, bare) as (text, their_cpu):
         address = parse(text)
         if bare:
-            async with aio.insecure_channel(address.target, channel_options()) as channel:
+            async with aio.insecure_channel(address.target, [*channel_options(), spreading(address)]) as channel:
                 stub = pb2_grpc.EchoServiceStub(channel)
                 return await measure(name, lambda: stub.Unary(REQUEST, timeout=10), seconds, their_cpu)
         async with Channels({"echo": address}, caller="bench") as channels:

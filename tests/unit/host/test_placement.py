@@ -49,6 +49,7 @@ def test_what_lives_elsewhere_is_not_hosted_unless_named() -> None:
             ("routing",),
             ["loopback:", "dns:///0.0.0.0:7001"],
         ),
+        ({"PEER_ROUTING": "unix:/a,unix:/b", "LISTEN_ROUTING": "unix:/b"}, ("routing",), ["loopback:", "unix:/b"]),
         ({"PEER_ROUTING": "unix:/a", "PEER_RUNS": "unix:/a"}, ("routing", "runs"), ["loopback:", "unix:/a"]),
         ({"POINTSMAN_GRPC": "0.0.0.0:9"}, ("routing",), ["loopback:"]),
         ({"POINTSMAN_GRPC": "0.0.0.0:9"}, (), ["loopback:", "dns:///0.0.0.0:9"]),
@@ -70,6 +71,8 @@ def test_further_addresses_may_be_given() -> None:
         ({}, ("nonsense",), "there is no context 'nonsense'; the contexts are health, cost_quote"),
         ({"PEER_ROUTING": "nonsense"}, (), "PEER_ROUTING: 'nonsense' is no address"),
         ({"PEER_ROUTING": "dns:///routing:7001"}, ("routing",), "LISTEN_ROUTING=0.0.0.0:7001"),
+        ({"PEER_ROUTING": "unix:/a,unix:/b"}, ("routing",), "names 2 replicas; say which of them this process is"),
+        ({"PEER_ROUTING": "unix:/a,b:1"}, (), "PEER_ROUTING: 'unix:/a,b:1' is no list of replicas"),
         ({"POINTSMAN_GRPC": "50051"}, (), "POINTSMAN_GRPC: "),
         ({"POINTSMAN_ADMIN": "nonsense"}, (), "POINTSMAN_ADMIN: "),
         ({"POINTSMAN_DRAIN_S": "soon"}, (), "POINTSMAN_DRAIN_S is 'soon'; expected seconds"),
@@ -91,6 +94,14 @@ def test_the_admin_socket_fits_its_address() -> None:
     assert placement(deep, available=START_ORDER).admin is None
     assert placement({"POINTSMAN_ADMIN": "off"}, available=START_ORDER).admin is None
     assert str(placement({"POINTSMAN_DATA": "/d"}, ["runs"], available=START_ORDER).admin) == "unix:/d/admin-runs.sock"
+
+
+def test_replicas_may_share_a_data_directory() -> None:
+    """OPS-2: each replica of a context has an admin socket of its own."""
+    peers = {"POINTSMAN_DATA": "/d", "PEER_RUNS": "10.0.0.1:1,10.0.0.2:2", "PEER_HEALTH": "unix:/r/h1,unix:/r/h2"}
+    first = placement({**peers, "LISTEN_RUNS": "0.0.0.0:1"}, ["runs"], available=START_ORDER)
+    second = placement({**peers, "LISTEN_HEALTH": "unix:/r/h2"}, ["health"], available=START_ORDER)
+    assert [str(first.admin), str(second.admin)] == ["unix:/d/admin-runs-1.sock", "unix:/d/admin-health-h2.sock"]
 
 
 def test_a_process_without_tables_needs_no_database() -> None:

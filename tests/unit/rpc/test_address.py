@@ -2,8 +2,8 @@
 
 import pytest
 
-from libs.rpc.address import LOOPBACK, Transport, parse
-from libs.rpc.channel import channel_options
+from libs.rpc.address import LOOPBACK, Transport, parse, parse_peer
+from libs.rpc.channel import channel_options, spreading
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackChannel, LoopbackRegistry
 
@@ -40,6 +40,36 @@ def test_what_is_no_address_is_refused_with_an_example(text: str):
         parse(text)
 
 
+@pytest.mark.parametrize(
+    "text, target, parts",
+    [
+        ("unix:/a.sock,unix:/b.sock", "unix:/a.sock,/b.sock", ["unix:/a.sock", "unix:/b.sock"]),
+        ("10.0.0.1:1, dns:///10.0.0.2:2", "ipv4:10.0.0.1:1,10.0.0.2:2", ["dns:///10.0.0.1:1", "dns:///10.0.0.2:2"]),
+        ("[::1]:1,[::2]:2,", "ipv6:[::1]:1,[::2]:2", ["dns:///[::1]:1", "dns:///[::2]:2"]),
+    ],
+)
+def test_replicas_are_a_list_of_addresses(text: str, target: str, parts: list[str]):
+    """OPS-2: a context with several replicas is placed by all their addresses; the list reads back as written."""
+    address = parse_peer(text)
+    assert (address.target, [str(replica) for replica in address.replicas]) == (target, parts)
+    assert parse_peer(str(address)) == address
+    assert address.may_be_several
+
+
+@pytest.mark.parametrize("text, several", [("unix:/a", False), ("10.0.0.1:1", False), ("dns:///health:1", True)])
+def test_one_address_is_one_server_unless_it_is_a_name(text: str, several: bool):
+    """OPS-2: a name may have several records, a socket and a number have one server."""
+    assert parse_peer(text) == parse(text)
+    assert parse_peer(text).may_be_several is several
+
+
+@pytest.mark.parametrize("text", ["unix:/a,10.0.0.1:1", "dns:///a:1,dns:///b:1", "loopback:,unix:/a", "unix:/a,unix:"])
+def test_a_mixed_list_is_refused_with_an_example(text: str):
+    """OPS-8: names in a list, and sorts that cannot go together, are refused with what to say instead."""
+    with pytest.raises(ValueError, match="unix:/"):
+        parse_peer(text)
+
+
 async def test_peers_are_placed_by_the_environment():
     """OPS-2: PEER_<CONTEXT> places a context, everything else is in this process; nothing is connected yet."""
     env = {"PEER_HEALTH": "unix:/run/h.sock", "PEER_COST_QUOTE": "dns:///quote:50051", "PEER_RUNS": " ", "PATH": "/bin"}
@@ -69,4 +99,6 @@ async def test_contexts_share_connections_and_keep_their_names():
 
 def test_nothing_is_retried_behind_our_back():
     """ATT-6: no service config and no transparent retry may send a submission twice."""
-    assert ("grpc.enable_retries", 0) in channel_options()
+    options = dict(channel_options())
+    assert (options["grpc.enable_retries"], options["grpc.service_config_disable_resolution"]) == (0, 1)
+    assert "retry" not in spreading(parse_peer("unix:/a,unix:/b"))[1].lower()
