@@ -25,12 +25,12 @@ import asyncpg
 
 from libs.host.embedded_postgres import EmbeddedPostgres
 from libs.store.database import Database
+from libs.store.gathering import Gathering
 from libs.store.migrations import migrate
 from services.capacity.compose import VERSIONS
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
 from services.capacity.ports import CapacityStore
-from services.capacity.store.gathering import Gathering
 from services.capacity.store.memory import MemoryCapacityStore
 from services.capacity.store.postgres import PostgresCapacityStore
 from services.capacity.store.valkey import ValkeyCapacityStore, connect

@@ -18,6 +18,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.store.database import Database
+from libs.store.gathering import Gathering
 from services.capacity.domain import holding
 from services.capacity.domain.counts import Count, counted
 from services.capacity.domain.leases import Lease, Request, lease_of
@@ -27,7 +28,6 @@ from services.capacity.domain.pacing import SILENT, Feedback, Pace
 from services.capacity.ports import Figure, Renewal
 from services.capacity.store import statements as sql
 from services.capacity.store import tables, verdicts
-from services.capacity.store.gathering import Gathering
 from services.capacity.store.verdicts import Known, Return
 
 Ask = Request | Return

@@ -21,6 +21,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from libs.faults.fault import Fault
+from libs.store.gathering import Gathering
 from services.capacity.domain import holding
 from services.capacity.domain.leases import Lease, Request, lease_of
 from services.capacity.domain.ledger import WINDOW, Refusal
@@ -28,7 +29,6 @@ from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject, U
 from services.capacity.domain.pacing import SILENT, Feedback, Pace
 from services.capacity.ports import CapacityStore, Figure, Renewal
 from services.capacity.store import verdicts
-from services.capacity.store.gathering import Gathering
 from services.capacity.store.verdicts import MICROSECOND, Known, Return
 
 VERSION = 1  # of the script and of what it keeps: another version is another memory

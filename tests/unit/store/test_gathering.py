@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from libs.faults.fault import Fault
-from services.capacity.store.gathering import Gathering
+from libs.store.gathering import Gathering
 
 
 class Work:
@@ -114,3 +114,17 @@ async def test_closing_waits_for_what_was_asked() -> None:
     assert await asked == "A"
     with pytest.raises(ValueError, match="bad"):
         await group.ask("bad")
+
+
+async def test_what_is_shared_is_the_callers_to_say() -> None:
+    """A refusal of one member's own is answered to it alone, also where it is a Fault; the others have their answers."""
+    work = Work()
+
+    async def picky(asks: Sequence[str]) -> Sequence[str | Exception]:
+        if "bad" in asks:
+            raise Fault.of("conflict", "one of them is in the way")
+        return await work(asks)
+
+    group = Gathering(picky, lambda ask: ask[0], shared=lambda error: False)
+    answers = await asyncio.gather(*map(group.ask, ("a", "bad", "c")), return_exceptions=True)
+    assert [getattr(answer, "code", answer) for answer in answers] == ["A", "conflict", "C"]

@@ -4,7 +4,8 @@ Laws of this file:
 - one group is in flight; whoever asks meanwhile, or in the turn of the event loop in which a group sets out, travels
   together in the next. A lone caller waits for nobody;
 - a caller that went away before its group set out is left out; one that goes later changes nothing for the others;
-- an error that is not a Fault may be one member's own: the group is asked again one by one, and each gets its own.
+- an error that befell the whole group (`shared`; by default any Fault) is everybody's. Another may be one member's own:
+  the group is asked again one by one, and each gets its own.
 """
 
 import asyncio
@@ -18,6 +19,10 @@ Answer = TypeVar("Answer")
 GROUP_MAX = 256
 
 
+def _is_fault(error: Exception) -> bool:
+    return isinstance(error, Fault)
+
+
 class Gathering(Generic[Ask, Answer]):
     """`work` answers a group in its order, a member's own fault in place of its answer. Belongs to one event loop.
 
@@ -29,10 +34,12 @@ class Gathering(Generic[Ask, Answer]):
         work: Callable[[Sequence[Ask]], Awaitable[Sequence[Answer | Exception]]],
         identity: Callable[[Ask], Hashable],
         most: int = GROUP_MAX,
+        shared: Callable[[Exception], bool] = _is_fault,
     ) -> None:
         self._work = work
         self._identity = identity
         self._most = most
+        self._shared = shared
         self._waiting: list[tuple[Ask, asyncio.Future[Answer]]] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -41,7 +48,7 @@ class Gathering(Generic[Ask, Answer]):
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((ask, future))
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="capacity group")
+            self._task = asyncio.create_task(self._run(), name="group")
         return await future
 
     async def close(self) -> None:
@@ -75,14 +82,12 @@ class Gathering(Generic[Ask, Answer]):
     async def _answer(self, group: Sequence[tuple[Ask, asyncio.Future[Answer]]]) -> None:
         try:
             answers = await self._work([ask for ask, _ in group])
-        except Fault as fault:
-            answers = [fault] * len(group)
         except Exception as error:
-            if len(group) > 1:
+            if len(group) > 1 and not self._shared(error):
                 for member in group:
                     await self._answer((member,))
                 return
-            answers = [error]
+            answers = [error] * len(group)
         for (_, future), answer in zip(group, answers, strict=True):
             if future.done():
                 continue
