@@ -101,7 +101,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         store=stores.tasks,
         catalog=view,
         health=RemoteHealth(channels.to("health"), timeout_s),
-        capacity=RemoteCapacity(channels.to("capacity"), timeout_s, settings.capacity_ttl_s),
+        capacity=RemoteCapacity(channels.to("capacity"), timeout_s, settings.capacity_ttl_s, world.clock),
         quotes=RemoteQuotes(channels.to("cost_quote"), timeout_s),
         provider=RemoteProvider(channels.to("provider_adapter"), timeout_s, settings.delivery_s),
         world=world,

@@ -15,6 +15,7 @@ from services.routing.domain.catalog import Catalog, Channel, Supply
 from services.routing.domain.catalog_file import ObjectKind
 from services.routing.domain.catalog_history import Holdings, ObjectRevision
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
+from services.routing.domain.feedback import SILENT, Feedback
 from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import Artifact, Attempt, Failure, Task
 
@@ -100,7 +101,7 @@ class Refused:
     level: str
     """For example `supply ark-main/seedance`."""
     gate: str
-    """`concurrency`, `requests`, `tokens`, `health` or `stale_health`."""
+    """`concurrency`, `requests`, `tokens`, `health`, `stale_health`, `adaptive`, `frozen` or `learning`."""
     limit: int
     used: int
     retry_at: datetime | None = None
@@ -122,11 +123,11 @@ class Capacity(Protocol):
         ...
 
     async def renew(self, lease_ids: Sequence[str]) -> frozenset[str]:
-        """Prolong; answers the ids that are lost."""
+        """Prolong; answers the ids that are lost. What this process knows of them is told along (CAP-9)."""
         ...
 
-    async def release(self, lease_id: str) -> None:
-        """Give back; doing it twice is harmless."""
+    async def release(self, lease_id: str, feedback: Feedback = SILENT) -> None:
+        """Give back, and tell how it went; doing it twice is harmless."""
         ...
 
     async def apply_limits(self, catalog: Catalog) -> int:

@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
+from services.routing.domain.feedback import SILENT, Feedback, feedback_of
 from services.routing.domain.task import Attempt
 
 WOKEN_BY_A_RELEASE = 2
@@ -13,15 +16,15 @@ CAPACITY_REASONS = ("capacity",)
 log = logging.getLogger(__name__)
 
 
-async def give_back(desk: Desk, attempt: Attempt) -> None:
-    """Release the slot and tell health. Survives cancellation (CAP-8); failures are logged, the TTL and the tick of
-    `tell_outcomes` make up for them."""
-    await asyncio.shield(asyncio.ensure_future(_give_back(desk, attempt)))
+async def give_back(desk: Desk, attempt: Attempt, usage: Mapping[str, Any]) -> None:
+    """Release the slot, with what the end says of pace and tokens, and tell health. Survives cancellation (CAP-8);
+    failures are logged, the TTL and the tick of `tell_outcomes` make up for them."""
+    await asyncio.shield(asyncio.ensure_future(_give_back(desk, attempt, feedback_of(attempt, usage))))
 
 
 async def release(desk: Desk, lease_id: str) -> None:
     """Release one slot that no Attempt came to hold; survives cancellation like `give_back`."""
-    await asyncio.shield(asyncio.ensure_future(_release(desk, lease_id)))
+    await asyncio.shield(asyncio.ensure_future(_release(desk, lease_id, SILENT)))
 
 
 async def tell_health(desk: Desk, attempt: Attempt) -> Fault | None:
@@ -37,16 +40,16 @@ async def tell_health(desk: Desk, attempt: Attempt) -> Fault | None:
     return None
 
 
-async def _give_back(desk: Desk, attempt: Attempt) -> None:
+async def _give_back(desk: Desk, attempt: Attempt, feedback: Feedback) -> None:
     if attempt.lease_id:
-        await _release(desk, attempt.lease_id)
+        await _release(desk, attempt.lease_id, feedback)
     if attempt.report_pending and await tell_health(desk, attempt) is None:
         await _acknowledge(desk, attempt)
 
 
-async def _release(desk: Desk, lease_id: str) -> None:
+async def _release(desk: Desk, lease_id: str, feedback: Feedback) -> None:
     try:
-        await desk.capacity.release(lease_id)
+        await desk.capacity.release(lease_id, feedback)
         await desk.store.wake(CAPACITY_REASONS, WOKEN_BY_A_RELEASE, desk.now())
     except Fault as fault:
         log.warning("lease %s was not released and is left to its time to live: %s", lease_id, fault)

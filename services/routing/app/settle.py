@@ -148,4 +148,4 @@ async def _close(desk: Desk, before: Task, after: Task, attempt: Attempt, drafts
     alerts = alerts_of(desk, drafts, task_link(after))
     saved = await record_outcome(desk, Write(before, after, desk.now(), alerts=alerts))
     ended = next(item for item in saved.attempts if item.id == attempt.id)
-    await give_back(desk, ended)
+    await give_back(desk, ended, saved.result.usage if saved.result else {})

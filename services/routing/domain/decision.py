@@ -28,7 +28,11 @@ class HealthView:
 
 @dataclass(frozen=True, slots=True)
 class CapacityView:
-    """A Channel's or Supply's capacity at the moment of the decision; configured 0 = no gate."""
+    """A Channel's or Supply's capacity at the moment of the decision; configured 0 = no gate.
+
+    `adaptive` slots are what the provider's answers led to, None = no such limit; before `frozen_until` it asked not to
+    be asked.
+    """
 
     configured: int = 0
     in_use: int = 0
@@ -37,6 +41,8 @@ class CapacityView:
     rpm_used: int = 0
     tpm: int = 0
     tpm_used: int = 0
+    adaptive: int | None = None
+    frozen_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
 from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Admin, Catalog, Channel, Limits, Supply
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
+from services.routing.domain.feedback import Feedback, Pace
 from services.routing.domain.task import Artifact, Attempt, Failure
 from services.routing.ports import Delivered, Polled, Priced, Reconciled, Refused, Reserved, Submitted
 from services.routing.wire import failures
@@ -145,6 +146,24 @@ def reserve_to_proto(
     )
 
 
+_PACES = {
+    Pace.UNSAID: capacity_pb2.PACE_UNSPECIFIED,
+    Pace.SUCCEEDED: capacity_pb2.PACE_SUCCEEDED,
+    Pace.CONGESTED: capacity_pb2.PACE_CONGESTED,
+}
+
+
+def release_to_proto(lease_id: str, holder: str, feedback: Feedback) -> capacity_service_pb2.ReleaseRequest:
+    """A slot given back, with what its work taught."""
+    return capacity_service_pb2.ReleaseRequest(
+        lease_id=lease_id,
+        holder=holder,
+        used_tokens=feedback.used_tokens,
+        pace=_PACES[feedback.pace],
+        retry_after=duration(feedback.retry_after_ms / 1000) if feedback.retry_after_ms else None,
+    )
+
+
 def _health_limit(kind: subject_pb2.SubjectKind.ValueType, name: str, view: HealthView) -> capacity_pb2.HealthLimit:
     return capacity_pb2.HealthLimit(
         subject=subject_pb2.Subject(kind=kind, id=name), epoch=view.epoch, revision=view.revision, limit=view.limit
@@ -210,6 +229,8 @@ def capacity_views(
             rpm_used=item.requests_used,
             tpm=item.tokens_per_minute,
             tpm_used=item.tokens_used,
+            adaptive=item.adaptive if item.HasField("adaptive") else None,
+            frozen_until=time_from_proto(item.frozen_until_time),
         )
     return views[GLOBAL], views[CHANNEL], views[SUPPLY]
 

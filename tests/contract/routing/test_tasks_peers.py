@@ -1,6 +1,7 @@
 """The doors to routing's peers: what is said over the wire, and what an answer that proves nothing becomes."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ from pointsman.provider_adapter.v1.provider_service_pb2_grpc import (
     ProviderServiceServicer,
     add_ProviderServiceServicer_to_server,
 )
-from services.routing.domain.decision import HealthView
+from services.routing.domain.decision import CapacityView, HealthView
+from services.routing.domain.feedback import SILENT, Feedback, Pace
 from services.routing.domain.task import Attempt, AttemptState
 from services.routing.peers.capacity import RemoteCapacity
 from services.routing.peers.provider import RemoteProvider
@@ -33,6 +35,7 @@ from services.routing.peers.quotes import RemoteQuotes
 from services.routing.ports import Priced, Refused
 from services.routing.wire import peers as wire
 from tests.contract.routing.tasks_stores import attempt, queued
+from tests.support.worlds import SteeredClock
 from tests.unit.routing.dispatch_offers import catalog, supply
 
 
@@ -49,7 +52,7 @@ class Peer(ProviderServiceServicer, CapacityServiceServicer, QuoteServiceService
             raise self.answer
         return self.answer
 
-    Submit = Poll = Reconcile = Reserve = QuoteCandidates = _answer
+    Submit = Poll = Reconcile = Reserve = RenewLeases = Release = QuoteCandidates = _answer
 
 
 @pytest.fixture
@@ -77,6 +80,11 @@ CHANNEL = catalog(CLIP).channels["a"]
 
 
 SUBJECT = subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_SUPPLY, id="a/clip")
+
+
+def clock() -> SteeredClock:
+    """Time that stands still unless moved."""
+    return SteeredClock()
 
 
 def sent() -> Attempt:
@@ -150,7 +158,9 @@ async def test_states_of_a_later_release_are_asked_for_again(peer: Peer, channel
     _, views = wire.health_views(health_service_pb2.GetSnapshotResponse(subjects=[later]))
     assert (views["a/clip"].state, views["a/clip"].limit) == ("degraded", 0)
     peer.answer = capacity_service_pb2.ReserveResponse(refusal=capacity_pb2.Refusal(subject=SUBJECT, gate=99))
-    refused = await RemoteCapacity(channels.to("capacity"), 5, 60).reserve("l1", CLIP, HealthView(), HealthView())
+    refused = await RemoteCapacity(channels.to("capacity"), 5, 60, clock()).reserve(
+        "l1", CLIP, HealthView(), HealthView()
+    )
     assert refused == Refused("supply a/clip", "another gate", 0, 0)
 
 
@@ -164,12 +174,80 @@ async def test_a_refusal_names_level_and_gate(peer: Peer, channels: Channels):
     )
     peer.answer = capacity_service_pb2.ReserveResponse(refusal=refusal)
     health = HealthView("probing", epoch=4, revision=9, limit=1)
-    answer = await RemoteCapacity(channels.to("capacity"), 5, 60).reserve("l1", CLIP, HealthView(), health)
+    answer = await RemoteCapacity(channels.to("capacity"), 5, 60, clock()).reserve("l1", CLIP, HealthView(), health)
     assert answer == Refused("supply a/clip", "stale_health", 1, 0)
     asked = peer.asked[0]
     assert (asked.holder, asked.ttl.seconds, asked.channel_id) == ("routing", 60, "a")
     assert (asked.supply_health.epoch, asked.supply_health.revision, asked.supply_health.limit) == (4, 9, 1)
     assert not asked.channel_health.HasField("limit")
+
+
+@pytest.mark.parametrize(
+    ("feedback", "pace", "used", "retry_s"),
+    [
+        (SILENT, capacity_pb2.PACE_UNSPECIFIED, None, 0),
+        (Feedback(Pace.SUCCEEDED, used_tokens=0), capacity_pb2.PACE_SUCCEEDED, 0, 0),
+        (Feedback(Pace.CONGESTED), capacity_pb2.PACE_CONGESTED, None, 0),
+        (Feedback(Pace.CONGESTED, 1500), capacity_pb2.PACE_CONGESTED, None, 1.5),
+    ],
+)
+async def test_a_release_tells_pace_and_tokens(
+    peer: Peer, channels: Channels, feedback: Feedback, pace: int, used: int | None, retry_s: float
+):
+    """CAP-6, CAP-7: how the work ended, the provider's own Retry-After, and the tokens used; none is not zero."""
+    peer.answer = capacity_service_pb2.ReleaseResponse(released=True)
+    await RemoteCapacity(channels.to("capacity"), 5, 60, clock()).release("l1", feedback)
+    (asked,) = peer.asked
+    assert (asked.lease_id, asked.holder, asked.pace) == ("l1", "routing", pace)
+    assert (asked.used_tokens if asked.HasField("used_tokens") else None) == used
+    assert asked.retry_after.ToMilliseconds() == retry_s * 1000
+
+
+async def test_a_renewal_teaches_what_this_process_was_given(peer: Peer, channels: Channels):
+    """CAP-9: leases travel along as they were last prolonged; what lapsed, or another was given, is not told."""
+    time = clock()
+    remote = RemoteCapacity(channels.to("capacity"), 5, 60, time)
+    lease = capacity_pb2.Lease(id="l1", holder="routing", supply_id="a/clip")
+    lease.reserve_time.FromSeconds(1000)
+    lease.expire_time.FromSeconds(1060)
+    peer.answer = capacity_service_pb2.ReserveResponse(lease=lease)
+    await remote.reserve("l1", CLIP, HealthView(), HealthView())
+    ends = []
+    for pause, renewed in ((20, ["l1"]), (30, []), (20, []), (40, [])):
+        time.advance(pause)
+        peer.answer = capacity_service_pb2.RenewLeasesResponse(renewed_lease_ids=renewed)
+        assert await remote.renew(["l1", "of-another"]) == frozenset()
+        ends.append([(item.id, item.expire_time.seconds) for item in peer.asked[-1].leases])
+    assert ends == [[("l1", 1060)], [("l1", 1080)], [("l1", 1080)], []]
+
+
+@pytest.mark.parametrize("ended", ["released", "lost"])
+async def test_what_has_ended_is_not_taught(peer: Peer, channels: Channels, ended: str):
+    """CAP-2, CAP-9: a lease that was given back or lost is never told as held again."""
+    remote = RemoteCapacity(channels.to("capacity"), 5, 60, clock())
+    lease = capacity_pb2.Lease(id="l1")
+    lease.expire_time.FromSeconds(1060)
+    peer.answer = capacity_service_pb2.ReserveResponse(lease=lease)
+    await remote.reserve("l1", CLIP, HealthView(), HealthView())
+    if ended == "released":
+        peer.answer = capacity_service_pb2.ReleaseResponse(released=True)
+        await remote.release("l1")
+    else:
+        peer.answer = capacity_service_pb2.RenewLeasesResponse(lost_lease_ids=["l1"])
+        assert await remote.renew(["l1"]) == {"l1"}
+    peer.answer = capacity_service_pb2.RenewLeasesResponse(lost_lease_ids=["l1"])
+    await remote.renew(["l1"])
+    assert not peer.asked[-1].leases
+
+
+async def test_the_view_shows_what_pacing_allows(peer: Peer, channels: Channels):
+    """CAP-4: the adaptive limit and a freeze reach the snapshot of a decision; neither is told where there is none."""
+    item = capacity_pb2.SubjectCapacity(subject=SUBJECT, configured=5, in_use=1, adaptive=0)
+    item.frozen_until_time.FromSeconds(1000)
+    plain = capacity_pb2.SubjectCapacity(subject=subject_pb2.Subject(kind=SUBJECT.kind, id="b/clip"))
+    _, _, views = wire.capacity_views(capacity_service_pb2.GetCapacityResponse(subjects=[item, plain]))
+    assert views["a/clip"] == CapacityView(5, 1, adaptive=0, frozen_until=datetime.fromtimestamp(1000, UTC))
+    assert views["b/clip"] == CapacityView()
 
 
 @pytest.mark.parametrize(("known", "refused"), [(6, True), (7, False), (8, False)])

@@ -23,6 +23,7 @@ from services.routing.domain.catalog import (
     Supply,
 )
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
+from services.routing.domain.feedback import SILENT, Feedback
 from services.routing.domain.request import Request
 from services.routing.domain.task import Artifact, Attempt, Failure, Task
 from services.routing.ports import (
@@ -115,6 +116,8 @@ class FakeCapacity:
     highest: dict[str, int] = field(default_factory=dict)
     applied: list[dict[str, HealthView]] = field(default_factory=list)
     renewed: list[str] = field(default_factory=list)
+    told: dict[str, Feedback] = field(default_factory=dict)
+    """By lease, what its release said."""
     away: Fault | None = None
 
     def live(self) -> dict[str, Supply]:
@@ -166,11 +169,12 @@ class FakeCapacity:
                 self.renewed.append(lease_id)
         return frozenset(lease_ids) - live.keys()
 
-    async def release(self, lease_id: str) -> None:
+    async def release(self, lease_id: str, feedback: Feedback = SILENT) -> None:
         """Give it back."""
         await self.effect("capacity.release")
         if self.away:
             raise self.away
+        self.told[lease_id] = feedback
         self.leases.pop(lease_id, None)
 
     async def apply_limits(self, catalog: Catalog) -> int:
