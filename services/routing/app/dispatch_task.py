@@ -12,6 +12,7 @@ from services.routing.app.give_back import release
 from services.routing.app.submit_attempt import submit_attempt
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault, last_start
+from services.routing.domain.availability import gate_in_words
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.selection import select
@@ -148,7 +149,7 @@ async def _record_refusal(desk: Desk, task: Task, placed: _Placed, refused: Refu
     """SEL-17: the round stays, and another one follows with fresh snapshots. An equal one is not kept again."""
     inputs = placed.gathered.inputs
     assert inputs is not None  # only a decision over inputs is reserved
-    note = f"{refused.level} {refused.gate} {refused.used} of {refused.limit}"
+    note = gate_in_words(refused.level, refused.gate, refused.used, refused.limit, refused.retry_at)
     now, until = desk.now(), desk.in_s(desk.settings.worker_lease_s)
     key = f"{round_key(placed.decision)} {refused.level} {refused.gate}"
     waiting = transitions.waiting(replace(task, round_key=key), f"capacity: {note}", now)

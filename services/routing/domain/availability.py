@@ -8,7 +8,7 @@ first reason that holds is a `Drop`; its `waits` says whether time alone may cur
 | `draining`, `disabled` by an operator | SEL-4 | no |
 | `disabled` in health | SEL-8 | no |
 | `circuit_open`, `probe_busy` | SEL-8 | heal |
-| `concurrency`, `recovering`, `requests`, `tokens` | SEL-9 | full |
+| `concurrency`, `recovering`, `adaptive`, `frozen`, `requests`, `tokens` | SEL-9 | full |
 | `retry_after` | ATT-3a | later |
 """
 
@@ -61,22 +61,39 @@ def probe_slots(health: HealthView) -> int:
     return 1 if health.limit is None else health.limit
 
 
-def full(name: str, health: HealthView, capacity: CapacityView) -> Drop | None:
+def full(name: str, health: HealthView, capacity: CapacityView, now: datetime) -> Drop | None:
     """SEL-9: whether a gate of one object is closed. Leases of older health epochs count only against the
-    configured limit (CAP-4a)."""
+    configured and the adaptive limit (CAP-4a). A freeze is named last: unlike the others it opens by time alone."""
     if capacity.configured and capacity.in_use >= capacity.configured:
         return _full(name, "concurrency", capacity.in_use, capacity.configured)
     if health.limit is not None and capacity.in_use_current_epoch >= health.limit:
         return _full(name, "recovering", capacity.in_use_current_epoch, health.limit)
+    if capacity.adaptive is not None and capacity.in_use >= capacity.adaptive:
+        return _full(name, "adaptive", capacity.in_use, capacity.adaptive)
     if capacity.rpm and capacity.rpm_used >= capacity.rpm:
         return _full(name, "requests", capacity.rpm_used, capacity.rpm)
     if capacity.tpm and capacity.tpm_used >= capacity.tpm:
         return _full(name, "tokens", capacity.tpm_used, capacity.tpm)
+    if capacity.frozen_until is not None and now < capacity.frozen_until:
+        words = gate_in_words(name, "frozen", 0, 0, capacity.frozen_until)
+        return Drop("SEL-9", "frozen", words, FULL, capacity.frozen_until)
     return None
 
 
 def _full(name: str, gate: str, used: int, limit: int) -> Drop:
-    return Drop("SEL-9", gate, f"{name} {gate} {used} of {limit}", FULL)
+    return Drop("SEL-9", gate, gate_in_words(name, gate, used, limit), FULL)
+
+
+def gate_in_words(name: str, gate: str, used: int, limit: int, until: datetime | None = None) -> str:
+    """A closed gate of capacity as operators read it (ATT-10); `name` is for example `supply ark-main/seedance`."""
+    when = f" until {clock_time(until)}" if until else ""
+    if gate == "adaptive":
+        return f"{name} adaptive {used} of {limit}: its provider was congested, slots come back with successes"
+    if gate == "frozen":
+        return f"{name} frozen{when}: its provider asked not to be asked before"
+    if gate == "learning":
+        return f"{name} learning{when}: the server of leases lost its memory, nothing new is admitted before"
+    return f"{name} {gate} {used} of {limit}"
 
 
 def free_slots(health: HealthView, capacity: CapacityView) -> int | None:
@@ -86,6 +103,8 @@ def free_slots(health: HealthView, capacity: CapacityView) -> int | None:
         left.append(capacity.configured - capacity.in_use)
     if health.limit is not None:
         left.append(health.limit - capacity.in_use_current_epoch)
+    if capacity.adaptive is not None:
+        left.append(capacity.adaptive - capacity.in_use)
     return max(0, min(left)) if left else None
 
 

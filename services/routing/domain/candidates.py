@@ -6,6 +6,7 @@ is full *and* too dear is not worth waiting for.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -76,7 +77,7 @@ class Assessor:
         self.by_rule: dict[str, Shape] = {}
         self.asked_misfits: dict[str, Drop | None] = {}
         self.channel_doors: dict[str, _Door] = {}
-        self.kind_full = availability.full(f"all {inputs.model.kind}", HEALTHY, inputs.global_capacity)
+        self.kind_full = availability.full(f"all {inputs.model.kind}", HEALTHY, inputs.global_capacity, inputs.now)
         self.kind_slots = availability.free_slots(HEALTHY, inputs.global_capacity)
 
     def shape_for(self, binding: Binding) -> Shape | Drop:
@@ -169,10 +170,10 @@ class Assessor:
         if channel.id not in self.channel_doors:
             health = inputs.channel_health.get(channel.id, HEALTHY)
             capacity = inputs.channel_capacity.get(channel.id) or availability.unseen_capacity(channel.limits)
-            self.channel_doors[channel.id] = _door(f"channel {channel.id}", health, capacity)
+            self.channel_doors[channel.id] = _door(f"channel {channel.id}", health, capacity, inputs.now)
         health = inputs.supply_health.get(supply.id, HEALTHY)
         capacity = inputs.supply_capacity.get(supply.id) or availability.unseen_capacity(supply.limits)
-        return _Doors(self.channel_doors[channel.id], _door(f"supply {supply.id}", health, capacity))
+        return _Doors(self.channel_doors[channel.id], _door(f"supply {supply.id}", health, capacity, inputs.now))
 
     def _priced(
         self, binding: Binding, supply: Supply, shape: Shape, drop: Drop | None, doors: "_Doors", guard: Guard
@@ -239,11 +240,11 @@ class _Doors(NamedTuple):
     supply: _Door
 
 
-def _door(name: str, health: HealthView, capacity: CapacityView) -> _Door:
+def _door(name: str, health: HealthView, capacity: CapacityView, now: datetime) -> _Door:
     return _Door(
         health,
         availability.unhealthy(name, health, capacity),
-        availability.full(name, health, capacity),
+        availability.full(name, health, capacity, now),
         availability.free_slots(health, capacity),
     )
 

@@ -1,11 +1,13 @@
 """The steps of a selection, one rule a test: who is dropped where, and with which figures."""
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from libs.kernel.money import Money
+from services.routing.domain.availability import clock_time
 from services.routing.domain.catalog import Admin, Kind, Price, RealPerson
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView, Verdict
 from services.routing.domain.selection import select
@@ -206,13 +208,36 @@ def test_a_recovering_supply_has_only_the_slots_that_health_allows():
         (FULL, "supply a/x concurrency 5 of 5"),
         (CapacityView(rpm=60, rpm_used=60), "supply a/x requests 60 of 60"),
         (CapacityView(tpm=1000, tpm_used=1200), "supply a/x tokens 1200 of 1000"),
+        (
+            CapacityView(configured=5, in_use=2, adaptive=2),
+            "supply a/x adaptive 2 of 2: its provider was congested, slots come back with successes",
+        ),
+        (
+            CapacityView(configured=5, frozen_until=NOW + timedelta(seconds=60)),
+            f"supply a/x frozen until {clock_time(NOW + timedelta(seconds=60))}: its provider asked not to be asked"
+            " before",
+        ),
     ],
 )
 def test_a_full_supply_is_dropped_with_its_gate(view: CapacityView, figures: str):
-    """SEL-9: slots minus leases, and the rate windows."""
+    """SEL-9, CAP-4: effective slots minus leases, a freeze, and the rate windows."""
     decision = select(market(offer("a/x", capacity=view), offer("b/y")))
     assert (decision.chosen, fate_of(decision, "a/x").step) == ("b/y", "SEL-9")
     assert fate_of(decision, "a/x").figures == figures
+
+
+def test_the_adaptive_limit_leaves_fewer_slots_and_a_freeze_that_is_over_none_less():
+    """CAP-4: free slots are the least of configured, health and adaptive, minus the leases."""
+    view = CapacityView(configured=8, in_use=2, adaptive=5, frozen_until=NOW)
+    assert fate_of(select(market(offer("a/x", capacity=view))), "a/x").free_slots == 3
+
+
+def test_a_frozen_supply_is_looked_at_again_when_its_provider_said():
+    """CAP-7, ATT-10: a Task that only waits for a freeze knows the time at which another look is useful."""
+    until = NOW + timedelta(seconds=60)
+    decision = select(market(offer("a/x", capacity=CapacityView(frozen_until=until))))
+    assert (decision.verdict, decision.retry_at) == (Verdict.WAIT, until)
+    assert decision.waiting_reason.startswith("capacity: supply a/x frozen until ")
 
 
 def test_a_full_channel_holds_for_all_its_supplies():
