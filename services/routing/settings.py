@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 PREFIX = "ROUTING_"
+CAPACITY_TTL_MAX = "POINTSMAN_CAPACITY_TTL_MAX_S"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Settings:
     """Reservations tried in one step before a refused Task waits (SEL-17)."""
     capacity_ttl_s: float = 60.0
     """Slots lapse after this unless renewed."""
+    capacity_ttl_max_s: float = 120.0
+    """The longest time to live that capacity grants: POINTSMAN_CAPACITY_TTL_MAX_S, one setting for both."""
     renew_interval_s: float = 20.0
     health_poll_s: float = 0.5
     report_interval_s: float = 2.0
@@ -59,6 +62,10 @@ class Settings:
                 "renew_interval_s must fit twice into capacity_ttl_s, or slots lapse under running work (CAP-3)",
             ),
             (
+                self.capacity_ttl_s <= self.capacity_ttl_max_s,
+                f"capacity_ttl_s must be at most {CAPACITY_TTL_MAX}, or every reservation would be refused (CAP-3)",
+            ),
+            (
                 self.claim_batch > 0 and self.dispatch_concurrency > 0 and self.follow_concurrency > 0,
                 "counts are above 0",
             ),
@@ -69,14 +76,18 @@ class Settings:
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
-        """POINTSMAN_DATABASE_URL, and ROUTING_<FIELD> for every other field. ValueError names a wrong one."""
+        """POINTSMAN_DATABASE_URL, POINTSMAN_CAPACITY_TTL_MAX_S, and ROUTING_<FIELD> for every other field.
+
+        ValueError names a wrong one.
+        """
         given: dict[str, float | int] = {}
         for item in fields(Settings):
-            text = env.get(PREFIX + item.name.upper(), "").strip()
+            name = CAPACITY_TTL_MAX if item.name == "capacity_ttl_max_s" else PREFIX + item.name.upper()
+            text = env.get(name, "").strip()
             if item.name == "database_url" or not text:
                 continue
             try:
                 given[item.name] = int(text) if item.type == "int" or item.type is int else float(text)
             except ValueError as error:
-                raise ValueError(f"{PREFIX}{item.name.upper()}: {text!r} is no number") from error
+                raise ValueError(f"{name}: {text!r} is no number") from error
         return Settings(database_url=env["POINTSMAN_DATABASE_URL"], **given)  # type: ignore[arg-type]  # by field type

@@ -206,6 +206,8 @@ def test_settings_that_would_break_a_promise_are_refused():
     """CAP-3: a slot that would lapse under running work, a slow scan, a claim that dies are refused with the reason."""
     for wrong, reason in (
         ({"renew_interval_s": 40.0}, "CAP-3"),
+        ({"capacity_ttl_s": 121.0}, "POINTSMAN_CAPACITY_TTL_MAX_S"),
+        ({"capacity_ttl_max_s": 59.0}, "POINTSMAN_CAPACITY_TTL_MAX_S"),
         ({"scan_interval_s": 2.0}, "ATT-9"),
         ({"waiting_look_s": 0.8}, "CAP-10"),
         ({"heartbeat_s": 10.0}, "worker_lease_s"),
@@ -219,3 +221,7 @@ def test_settings_that_would_break_a_promise_are_refused():
     assert (read.claim_batch, read.worker_lease_s, read.heartbeat_s) == (7, 20.0, 4.0)
     with pytest.raises(ValueError, match="ROUTING_CLAIM_BATCH"):
         Settings.from_env({"POINTSMAN_DATABASE_URL": "memory:", "ROUTING_CLAIM_BATCH": "many"})
+    shared = {"POINTSMAN_DATABASE_URL": "memory:", "POINTSMAN_CAPACITY_TTL_MAX_S": "30"}
+    with pytest.raises(ValueError, match="CAP-3"):
+        Settings.from_env(shared)
+    assert Settings.from_env({**shared, "ROUTING_CAPACITY_TTL_S": "30", "ROUTING_RENEW_INTERVAL_S": "10"})
