@@ -256,7 +256,11 @@ class Health(Struct, frozen=True):
 
 
 class SubjectCapacity(Struct, frozen=True):
-    """Slots of one Channel or Supply. `configured` 0 = no gate; `effective` null = unlimited."""
+    """Slots of one Channel or Supply. `configured` 0 = no gate; `effective` null = unlimited.
+
+    `adaptive` are the slots that the provider's answers led to, null = no such limit. `frozen_until` is until when it
+    asked not to be asked.
+    """
 
     id: str
     configured: int
@@ -264,6 +268,8 @@ class SubjectCapacity(Struct, frozen=True):
     in_use: int
     rpm_used: int
     tpm_used: int
+    adaptive: int | None = None
+    frozen_until: datetime | None = None
 
 
 class Lease(Struct, frozen=True):

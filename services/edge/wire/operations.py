@@ -52,7 +52,7 @@ def capacity(message: capacity_service_pb2.GetCapacityResponse) -> shapes.Capaci
 
 
 def _subject_capacity(message: capacity_pb2.SubjectCapacity) -> shapes.SubjectCapacity:
-    gated = message.configured or message.effective or message.health.HasField("limit")
+    gated = message.configured or message.effective or message.health.HasField("limit") or message.HasField("adaptive")
     return shapes.SubjectCapacity(
         id=message.subject.id,
         configured=message.configured,
@@ -60,6 +60,8 @@ def _subject_capacity(message: capacity_pb2.SubjectCapacity) -> shapes.SubjectCa
         in_use=message.in_use,
         rpm_used=message.requests_used,
         tpm_used=message.tokens_used,
+        adaptive=message.adaptive if message.HasField("adaptive") else None,
+        frozen_until=moment(message.frozen_until_time) if message.HasField("frozen_until_time") else None,
     )
 
 

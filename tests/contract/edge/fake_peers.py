@@ -251,6 +251,8 @@ class FakeCapacity(CapacityServiceServicer):
             effective=2,
             in_use=1,
             requests_used=4,
+            adaptive=3,
+            frozen_until_time=at(60),
         )
         lease = capacity_pb2.Lease(
             id="l1",

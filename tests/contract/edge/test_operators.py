@@ -89,7 +89,8 @@ async def test_models_in_the_known_shape(edge: EdgeHouse) -> None:
 
 
 async def test_health_and_capacity(edge: EdgeHouse) -> None:
-    """HLT-2: the ladder is visible: state, epoch, successes and slots allowed; CAP-4: and what is in use of them."""
+    """HLT-2: the ladder is visible: state, epoch, successes and slots allowed; CAP-4, CAP-7: and what is in
+    use of them, the slots that the provider's answers led to, and until when it asked not to be asked."""
     async with edge.admin as admin:
         health = (await admin.get("/v1/operator/health")).json()
         capacity = (await admin.get("/v1/operator/capacity")).json()
@@ -111,9 +112,19 @@ async def test_health_and_capacity(edge: EdgeHouse) -> None:
     assert [channel["id"] for channel in health["channels"]] == ["ark-main"]
     assert health["channels"][0]["effective_concurrency"] is None
     assert capacity["supplies"] == [
-        {"id": "ark-main/seedance", "configured": 5, "effective": 2, "in_use": 1, "rpm_used": 4, "tpm_used": 0}
+        {
+            "id": "ark-main/seedance",
+            "configured": 5,
+            "effective": 2,
+            "in_use": 1,
+            "rpm_used": 4,
+            "tpm_used": 0,
+            "adaptive": 3,
+            "frozen_until": "2026-01-01T12:01:00Z",
+        }
     ]
-    assert capacity["channels"][0]["effective"] is None
+    channel = capacity["channels"][0]
+    assert (channel["effective"], channel["adaptive"], channel["frozen_until"]) == (None, None, None)
     assert (capacity["leases"][0]["holder"], capacity["leases"][0]["supply"]) == ("routing-1", "ark-main/seedance")
 
 
