@@ -129,8 +129,9 @@ def _tickers(
         for lane, queue in zip(("dispatch", "follow"), queues, strict=True)
     )
     pushing = Ticker("routing.catalog", tell_catalog, world=world, interval_s=PUSH_INTERVAL_S)
-    desk.bell.listeners = tuple(scan.wake for scan in scans)
-    catalog_desk.changed.append(pushing.wake)
+    if settings.hints:
+        desk.bell.listeners = tuple(scan.wake for scan in scans)
+        catalog_desk.changed.append(pushing.wake)
     health = HealthFollower(desk)
     renew_s = settings.renew_interval_s
     return (  # stopped from the last to the first: claims are kept until nothing but the steps in hand is left

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from libs.host.hints import hints_on
+
 PREFIX = "ROUTING_"
 CAPACITY_TTL_MAX = "POINTSMAN_CAPACITY_TTL_MAX_S"
 
@@ -47,6 +49,8 @@ class Settings:
     """Database connections kept."""
     drain_s: float = 10.0
     """How long a stopping process lets the steps in hand finish."""
+    hints: bool = True
+    """Whether anybody is woken before their next scan (POINTSMAN_HINTS)."""
 
     def __post_init__(self) -> None:
         rules = (
@@ -76,7 +80,7 @@ class Settings:
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
-        """POINTSMAN_DATABASE_URL, POINTSMAN_CAPACITY_TTL_MAX_S, and ROUTING_<FIELD> for every other field.
+        """POINTSMAN_DATABASE_URL, POINTSMAN_CAPACITY_TTL_MAX_S, POINTSMAN_HINTS, and ROUTING_<FIELD> for every other.
 
         ValueError names a wrong one.
         """
@@ -84,10 +88,14 @@ class Settings:
         for item in fields(Settings):
             name = CAPACITY_TTL_MAX if item.name == "capacity_ttl_max_s" else PREFIX + item.name.upper()
             text = env.get(name, "").strip()
-            if item.name == "database_url" or not text:
+            if item.name in ("database_url", "hints") or not text:
                 continue
             try:
                 given[item.name] = int(text) if item.type == "int" or item.type is int else float(text)
             except ValueError as error:
                 raise ValueError(f"{name}: {text!r} is no number") from error
-        return Settings(database_url=env["POINTSMAN_DATABASE_URL"], **given)  # type: ignore[arg-type]  # by field type
+        return Settings(
+            database_url=env["POINTSMAN_DATABASE_URL"],
+            hints=hints_on(env),
+            **given,  # type: ignore[arg-type]  # by field type
+        )

@@ -37,17 +37,22 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
 def assemble(runs: Runs, settings: Settings, channels: Any, world: World) -> ComposedContext:
     """The context over a store of the caller's choice."""
     routing = RoutingPeer(channels.to("routing"))
-    hub = Hub(runs)
+    hub = Hub(runs, hints=settings.hints)
     advance = Advance(runs, routing, hub, world)
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
     follow = Ticker("runs.follow", advance.follow_running, world=world, interval_s=settings.follow_interval_s)
     watch = Ticker("runs.watch", hub.poll, world=world, interval_s=settings.watch_interval_s)
 
-    def cancelled() -> None:
-        submit.wake()
-        follow.wake()
+    def created() -> None:
+        if settings.hints:
+            submit.wake()
 
-    servicer = RunsServicer(runs, routing, hub, world, created=submit.wake, cancelled=cancelled)
+    def cancelled() -> None:
+        if settings.hints:
+            submit.wake()
+            follow.wake()
+
+    servicer = RunsServicer(runs, routing, hub, world, created=created, cancelled=cancelled)
     return ComposedContext(
         SCHEMA,
         ((SERVICE, lambda server: add_RunsServiceServicer_to_server(servicer, server)),),

@@ -3,17 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from libs.host.hints import hints_on
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`database_url` is a PostgreSQL address, or `memory:` for tests. Intervals in seconds."""
+    """`database_url` is a PostgreSQL address, or `memory:` for tests. Intervals in seconds.
+
+    `hints`: whether ticks and streams are woken before their next look (POINTSMAN_HINTS).
+    """
 
     database_url: str
     submit_interval_s: float = 0.5
     follow_interval_s: float = 0.25
     watch_interval_s: float = 0.5
+    hints: bool = True
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
-        """Read POINTSMAN_DATABASE_URL."""
-        return Settings(database_url=env["POINTSMAN_DATABASE_URL"])
+        """Read POINTSMAN_DATABASE_URL and POINTSMAN_HINTS."""
+        return Settings(database_url=env["POINTSMAN_DATABASE_URL"], hints=hints_on(env))

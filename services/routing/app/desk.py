@@ -69,6 +69,11 @@ class Desk:
         """That many seconds from now."""
         return self.now() + timedelta(seconds=seconds)
 
+    async def wake(self, reasons: Sequence[str], count: int) -> None:
+        """Let the oldest Tasks that wait for one of these reasons look again at once. A hint like the bell."""
+        if self.settings.hints:
+            await self.store.wake(reasons, count, self.now())
+
     def chance(self) -> float:
         """A float in [0, 1)."""
         return self.world.rng.random()

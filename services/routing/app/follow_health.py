@@ -30,7 +30,7 @@ class HealthFollower:
             await self._tell(sort, views)
         self._seen = (channels, supplies)
         if any(view.state != OPEN for view in (*new_channels.values(), *new_supplies.values())):
-            await self._desk.store.wake(HEALTH_REASONS, WOKEN_BY_A_RECOVERY, self._desk.now())
+            await self._desk.wake(HEALTH_REASONS, WOKEN_BY_A_RECOVERY)
         self._desk.bell.ring()
 
     async def _tell(self, sort: str, views: Views) -> None:

@@ -50,7 +50,7 @@ async def _give_back(desk: Desk, attempt: Attempt, feedback: Feedback) -> None:
 async def _release(desk: Desk, lease_id: str, feedback: Feedback) -> None:
     try:
         await desk.capacity.release(lease_id, feedback)
-        await desk.store.wake(CAPACITY_REASONS, WOKEN_BY_A_RELEASE, desk.now())
+        await desk.wake(CAPACITY_REASONS, WOKEN_BY_A_RELEASE)
     except Fault as fault:
         log.warning("lease %s was not released and is left to its time to live: %s", lease_id, fault)
     desk.bell.ring()

@@ -11,8 +11,10 @@ from services.runs.ports import Runs
 class Hub:
     """Wakes those who wait for a Run's next event. A missed wake costs at most one poll, never an event."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, *, hints: bool = True) -> None:
+        """Without `hints` own commits wake nobody: the poll alone finds them."""
         self._runs = runs
+        self._hints = hints
         self._known: dict[str, int] = {}
         self._watchers: Counter[str] = Counter()
         self._changed = asyncio.Condition()
@@ -36,7 +38,7 @@ class Hub:
 
     async def tell(self, run_id: str, sequence: int) -> None:
         """This process has committed an event."""
-        if run_id in self._watchers and sequence > self._known.get(run_id, 0):
+        if self._hints and run_id in self._watchers and sequence > self._known.get(run_id, 0):
             async with self._changed:
                 self._known[run_id] = sequence
                 self._changed.notify_all()

@@ -280,3 +280,17 @@ async def test_nobody_is_watched_after_leaving() -> None:
     await anext(stream)
     await stream.aclose()
     assert not house.hub._watchers
+
+
+async def test_without_hints_the_poll_alone_ends_a_wait() -> None:
+    """ATT-9, EVENT-1: an own commit wakes nobody when hints are off; the next look at the store does."""
+    house = House()
+    run = await house.create()
+    quiet = Hub(house.runs, hints=False)
+    with quiet.watching(run.id):
+        waiting = asyncio.ensure_future(quiet.wait(run.id, 0))
+        await quiet.tell(run.id, 1)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await quiet.poll()
+        await waiting
