@@ -24,7 +24,11 @@ class CatalogReader(Protocol):
     """The catalogue in force. `current` may be at most one second old; `at` reads an older revision for ever."""
 
     async def current(self) -> Catalog:
-        """The newest revision."""
+        """The newest revision, as far as this process has looked."""
+        ...
+
+    async def newest(self) -> Catalog:
+        """The newest revision now: for a refusal, which a change that another process just answered may undo."""
         ...
 
     async def at(self, revision: int) -> Catalog:

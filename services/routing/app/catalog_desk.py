@@ -39,6 +39,12 @@ class CatalogView:
                     await self._refresh()
         return self._newest
 
+    async def newest(self) -> Catalog:
+        """See the port."""
+        async with self._look:
+            await self._refresh()
+        return self._newest
+
     def _is_stale(self) -> bool:
         return self._looked_at is None or self._clock.monotonic() - self._looked_at >= self._fresh_s
 

@@ -25,8 +25,10 @@ class Gathered:
 async def gather(desk: Desk, task: Task) -> Gathered:
     """Ask catalogue, health, capacity and prices at once. Faults of any of them pass through."""
     catalog = await desk.catalog.current()
+    if not _offered(catalog, task):
+        catalog = await desk.catalog.newest()  # it may have been admitted by a replica that knew more
     model = catalog.models.get(task.request.model)
-    if model is None or not model.published or model.policy not in catalog.policies:
+    if model is None or not _offered(catalog, task):
         return Gathered(None, f"model: {task.request.model!r} is not published")
     spent = spent_in(task.spent, catalog.currency, catalog.fx)
     if spent is None:
@@ -63,6 +65,11 @@ async def gather(desk: Desk, task: Task) -> Gathered:
             not_before={key: until for key in sorted(supplies) if (until := held_until(task, key)) is not None},
         )
     )  # fmt: skip
+
+
+def _offered(catalog: Catalog, task: Task) -> bool:
+    model = catalog.models.get(task.request.model)
+    return model is not None and model.published and model.policy in catalog.policies
 
 
 def _to_price(catalog: Catalog, model: Model, task: Task) -> tuple[str, str, list[Priced]]:

@@ -23,7 +23,7 @@ class Listed:
 
 async def list_models(desk: CatalogDesk, tenant: str) -> list[Listed]:
     """Published models that the tenant may use, by id."""
-    catalog = await desk.view.current()
+    catalog = await desk.view.newest()
     declared = await desk.store.first_declared(ObjectKind.MODEL)
     return [
         Listed(model, price_ranges(catalog, model), losses(catalog, model), declared.get(model.id))

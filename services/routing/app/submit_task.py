@@ -6,6 +6,7 @@ from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.app.desk import Desk
 from services.routing.domain.admission import admit
+from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.request import Request
 from services.routing.domain.task import Task, TaskState
 
@@ -22,7 +23,7 @@ class Submission:
 
 async def check_task(desk: Desk, submission: Submission) -> None:
     """Permission, model and parameters; creates nothing. Faults as `domain.admission.admit`."""
-    admit(await desk.catalog.current(), submission.request)
+    await _admitted(desk, submission.request)
 
 
 async def submit_task(desk: Desk, submission: Submission) -> Task:
@@ -32,8 +33,7 @@ async def submit_task(desk: Desk, submission: Submission) -> Task:
     """
     known = await desk.store.get(submission.task_id)
     if known is None:
-        catalog = await desk.catalog.current()
-        model = admit(catalog, submission.request)
+        catalog, model = await _admitted(desk, submission.request)
         task = Task(
             id=submission.task_id,
             request=submission.request,
@@ -50,3 +50,16 @@ async def submit_task(desk: Desk, submission: Submission) -> Task:
         raise Fault.of("idempotency_conflict", f"task {submission.task_id!r} was first submitted with another request")
     desk.bell.ring()
     return known
+
+
+async def _admitted(desk: Desk, request: Request) -> tuple[Catalog, Model]:
+    """Admitted by the catalogue that this process knows, or by the newest: what another replica was told a moment ago
+    (a model published, a tenant let in) holds here too, and nobody is refused for what is no longer so."""
+    known = await desk.catalog.current()
+    try:
+        return known, admit(known, request)
+    except Fault:
+        newest = await desk.catalog.newest()
+        if newest.revision == known.revision:
+            raise
+        return newest, admit(newest, request)

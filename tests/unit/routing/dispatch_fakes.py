@@ -55,12 +55,19 @@ class FakeCatalog:
 
     revisions: list[Catalog]
     away: Fault | None = None
+    unseen: int = 0
+    """Newest revisions that this process has not looked at yet."""
 
     async def current(self) -> Catalog:
-        """The newest one, while it can be read."""
+        """The newest one that was looked at, while it can be read."""
         if self.away:
             raise self.away
-        return self.revisions[-1]
+        return self.revisions[-1 - self.unseen]
+
+    async def newest(self) -> Catalog:
+        """A look."""
+        self.unseen = 0
+        return await self.current()
 
     async def at(self, revision: int) -> Catalog:
         """That one."""

@@ -355,6 +355,17 @@ async def test_a_change_made_elsewhere_is_read_within_a_second(desk: CatalogDesk
     assert (await elsewhere.current()).revision == 1
 
 
+async def test_whoever_must_know_looks_at_once(desk: CatalogDesk, clock: StillClock):
+    """CAT-3: `newest` sees what another process has changed a moment ago; the list of models is such a look."""
+    elsewhere = CatalogView(desk.store, clock)
+    assert (await elsewhere.current()).revision == 0
+    await apply_catalog(desk, MARKET, merge=False)
+    assert (await elsewhere.current()).revision == 0
+    models = await list_models(replace(desk, view=elsewhere), "t")
+    assert [item.model.id for item in models] == [item.model.id for item in await list_models(desk, "t")] != []
+    assert (await elsewhere.newest()).revision == (await elsewhere.current()).revision == 1
+
+
 async def test_a_change_is_answered_after_its_peers_were_told(desk: CatalogDesk):
     """CAT-1: whoever was answered may build on what peers know; a file that changes nothing tells nothing."""
     told = []
