@@ -26,7 +26,8 @@ def channel_options(message_limit_bytes: int = MESSAGE_LIMIT_BYTES) -> list[tupl
         ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT_MS),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.initial_reconnect_backoff_ms", 200),
-        ("grpc.max_reconnect_backoff_ms", 5_000),
+        # A peer that is back is found again within a second or so, as everything else here looks again within one.
+        ("grpc.max_reconnect_backoff_ms", 1_000),
         # How calls are sent is said here alone: nobody's DNS may add a policy of retries.
         ("grpc.service_config_disable_resolution", 1),
         # gRPC shares connections between equal channels; contexts of one process keep their own.

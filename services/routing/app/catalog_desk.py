@@ -15,6 +15,8 @@ from services.routing.ports import CatalogStore, Provider
 KEPT = 16
 """Revisions kept in memory: Attempts in flight use few."""
 FRESH_S = 1.0
+ASKS, ASK_AGAIN_S = 5, 0.5
+"""How often provider_adapter is asked before its silence counts, and the pause between."""
 TELL_S = 3.0
 """A change is answered when all peers know it, and after this time at the latest; the rest is the push's to repeat."""
 
@@ -106,15 +108,24 @@ class CatalogDesk:
     async def around(self, catalog: Catalog) -> Surroundings:
         """What provider_adapter says about the dialects and secrets that a catalogue names.
 
-        Its silence is an answer too: nothing is published then, and the reason is told.
+        Its silence is an answer too: nothing is published then, and the reason is told. But a moment's silence is not:
+        a replica that was just killed, or one that starts, must not take every model out of use.
         """
         refs = sorted({channel.secret for channel in catalog.channels.values() if channel.secret})
-        try:
-            adapters = await self.provider.adapters()
-            unresolved = await self.provider.unresolved_secrets(refs) if refs else {}
-        except Fault as fault:
-            return Surroundings(silence=f"provider_adapter did not answer ({fault.code})")
-        return Surroundings(adapters, dict(unresolved))
+        silence = ""
+        for turn in range(ASKS):
+            if turn:
+                await self.clock.sleep(ASK_AGAIN_S)
+            try:
+                adapters = await self.provider.adapters()
+                unresolved = await self.provider.unresolved_secrets(refs) if refs else {}
+            except Fault as fault:
+                silence = f"provider_adapter did not answer ({fault.code})"
+                if fault.code != "peer_unavailable":  # it has had its time, or has said why
+                    break
+            else:
+                return Surroundings(adapters, dict(unresolved))
+        return Surroundings(silence=silence)
 
 
 TRIES = 4

@@ -33,11 +33,13 @@ class Dialects:
         self.known = frozenset({"ark", "openai"})
         self.unresolved: dict[str, str] = {}
         self.away = False
+        self.stumbles = 0
         self.asked: list[Sequence[str]] = []
 
     async def adapters(self) -> frozenset[str]:
         """See the port."""
-        if self.away:
+        self.stumbles -= 1
+        if self.away or self.stumbles >= 0:
             raise Fault.of("peer_unavailable", "provider_adapter cannot be reached")
         return self.known
 

@@ -366,6 +366,14 @@ async def test_whoever_must_know_looks_at_once(desk: CatalogDesk, clock: StillCl
     assert (await elsewhere.newest()).revision == (await elsewhere.current()).revision == 1
 
 
+async def test_a_moment_of_silence_keeps_nothing_out_of_use(clock: StillClock, dialects: Dialects):
+    """CAT-3: a provider_adapter that is between two replicas is asked again; only lasting silence closes the gate."""
+    dialects.stumbles = 3
+    assert all(standings(await apply_catalog(new_desk(clock, dialects), MARKET, merge=False)).values())
+    dialects.away = True
+    assert not any(standings(await apply_catalog(new_desk(clock, dialects), MARKET, merge=False)).values())
+
+
 async def test_a_change_is_answered_after_its_peers_were_told(desk: CatalogDesk):
     """CAT-1: whoever was answered may build on what peers know; a file that changes nothing tells nothing."""
     told = []
