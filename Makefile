@@ -50,6 +50,13 @@ sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed; SEED=seed 
 differential: setup ## compare every backend of capacity with the model over ten thousand random steps and more
 	@POINTSMAN_DIFFERENTIAL=20 $(BIN)/python -m pytest -p no:cacheprovider -o log_cli=true -o timeout=1800 tests/contract/capacity/test_differential.py
 
+# What `make drills` plays in the large size; CI plays the same in the small one.
+DRILLS ?= tests/e2e/test_replicas.py tests/e2e/test_dispatchers.py
+
+.PHONY: drills
+drills: setup ## drills with real processes in the large size (DRILLS=path): replicas, eight dispatchers, either backend
+	@POINTSMAN_DRILLS=1 $(BIN)/python -m pytest -p no:cacheprovider -o timeout=1800 --durations=0 $(DRILLS)
+
 .PHONY: check
 check: lint test ## everything CI checks
 

@@ -49,6 +49,7 @@ class Desk:
         self.script = Script()
         self.accounts: dict[str, Account] = dict(config.accounts)
         self._active: Counter[tuple[str, str]] = Counter()
+        self._most: Counter[tuple[str, str]] = Counter()
 
     def authenticate(self, account: Account, authorization: str) -> None:
         """Raises Refusal unless the header carries the account's own, unrevoked key."""
@@ -63,11 +64,13 @@ class Desk:
         in_model = self._active[account.id, model.id]
         if in_account >= account.concurrency or (model.concurrency and in_model >= model.concurrency):
             raise Refusal(Reason.CONCURRENCY, "")
-        self._active[account.id, model.id] += 1
+        self.hold_slot(account.id, model.id)
 
     def hold_slot(self, account_id: str, model_id: str) -> None:
-        """Counts one job in that was accepted before a restart: it is already there, whatever the limit says."""
+        """Counts one job in, whatever the limit says: also one that was accepted before a restart."""
         self._active[account_id, model_id] += 1
+        for model, now in ((model_id, self._active[account_id, model_id]), ("", self.active(account_id))):
+            self._most[account_id, model] = max(self._most[account_id, model], now)
 
     def free_slot(self, account_id: str, model_id: str) -> None:
         """Counts one job out."""
@@ -76,6 +79,10 @@ class Desk:
     def active(self, account_id: str) -> int:
         """Jobs queued and running in an account."""
         return sum(count for (owner, _), count in self._active.items() if owner == account_id)
+
+    def most_at_once(self, account_id: str) -> dict[str, int]:
+        """The most jobs that were ever queued and running at one moment, by model; under "" those of the account."""
+        return {model: count for (owner, model), count in self._most.items() if owner == account_id}
 
     def change(self, account_id: str, changes: Mapping[str, Any]) -> Account:
         """Changes fields of an account. Raises KeyError (no such account) or ValueError (unknown or bad field)."""
@@ -97,6 +104,7 @@ class Desk:
         self.accounts = dict(self.config.accounts)
         self.script.clear()
         self.archive.clear()
+        self._most.clear()
         for folder in (self.files, self.inputs):
             for path in folder.glob("*"):
                 path.unlink(missing_ok=True)

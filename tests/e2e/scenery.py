@@ -22,9 +22,10 @@ IMAGES_ONLY = {"reference_images": 9, "reference_videos": 0, "reference_audios":
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One account with its channel and its supply: slots, price a second, how its breaker is set."""
+    """One account with its channel and its supply: slots of both, price a second, how its breaker is set."""
 
     slots: int = 4
+    channel_slots: int = 20
     rate: str = "1.00"
     inputs: Mapping[str, int] = field(default_factory=lambda: FULL)
     health: Mapping[str, Any] = field(default_factory=dict)
@@ -44,6 +45,7 @@ PARTS: Mapping[str, Part] = {
     "ladder": Part(slots=8, health={"cooldown_s": 2}),
     "lossy": Part(),
     "single": Part(slots=1),
+    "narrow": Part(slots=6, channel_slots=2),
 }
 
 MODELS: Mapping[str, Mapping[str, Any]] = {
@@ -55,6 +57,7 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "ladder": {"bindings": ["ladder"]},
     "lossy": {"bindings": ["lossy"]},
     "single": {"bindings": ["single"]},
+    "crowd": {"bindings": ["five", "three", "narrow", "single"]},
 }
 
 
@@ -113,7 +116,7 @@ def _channel(studio: str, name: str, part: Part) -> dict[str, Any]:
         "adapter": "ark",
         "base_url": f"{studio}/{name}/api/v3",
         "secret": f"env:{_variable(name)}",
-        "limits": {"concurrency": 20},
+        "limits": {"concurrency": part.channel_slots},
         "poll_interval_s": 0.2,
         "health": dict(part.health),
     }

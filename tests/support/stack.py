@@ -87,9 +87,9 @@ class Stack:
             self.lab = await stack.enter_async_context(Lab(self.studio_url, ""))
             yield self
 
-    def as_holder(self, key: str) -> Visitor:
-        """A visitor with another key; use inside `async with`."""
-        return Visitor(self.url, key)
+    def as_holder(self, key: str, url: str = "") -> Visitor:
+        """A visitor with another key, or at another door; use inside `async with`."""
+        return Visitor(url or self.url, key)
 
     def address_of(self, service: str) -> str:
         """The gRPC target of a service by its full name."""
@@ -215,40 +215,68 @@ class AllInOne(Stack):
 
 
 class SevenProcesses(Stack):
-    """Each context in its own process, calls over Unix sockets, one database server that we own."""
+    """Each context in its own process, calls over Unix sockets, one database server that we own.
+
+    `members` are the processes: a context by its name. Whoever has other members says what they host and where.
+    """
+
+    members: tuple[str, ...] = START_ORDER
 
     def __init__(self, folder: Path, setting: Setting) -> None:
         super().__init__(folder, setting)
         self._postgres = EmbeddedPostgres(folder / "pg", settings=SETTINGS, durable=False)
-        self._peers = {f"PEER_{name.upper()}": f"unix:{folder}/{name}.sock" for name in START_ORDER}
+
+    def contexts_of(self, member: str) -> tuple[str, ...]:
+        """What that process hosts."""
+        return (member,)
+
+    def sockets_of(self, context: str) -> list[str]:
+        """The socket of every process that hosts the context."""
+        return [self._socket(member) for member in self.members if context in self.contexts_of(member)]
 
     async def start_product(self) -> None:
         if not await self._postgres.ensure_running():
             await self._postgres.start()
-        await self._appears({name: self._start_context(name) for name in START_ORDER})
+        await self._appears({member: self._start_member(member) for member in self.members})
         async with self.visit():
             await self.api.call("POST", "/v1/operator/catalog:apply", text=self.setting.catalog(self.studio_url))
 
+    def kill_members(self, *members: str) -> None:
+        """kill -9 of these processes, all before the first is waited for."""
+        gone = [self._children.pop(member) for member in members]
+        for child in gone:
+            child.kill()
+        for child in gone:
+            child.wait()
+
     async def restart_context(self, name: str) -> None:
         """kill -9 of one context's process, and a new one in its place; returns when that is ready."""
-        gone = self._children.pop(name)
-        gone.kill()
-        gone.wait()
-        await self._appears({name: self._start_context(name)})
+        self.kill_members(name)
+        await self._appears({name: self._start_member(name)})
 
-    def _start_context(self, name: str) -> Path:
+    def _socket(self, member: str) -> str:
+        return f"unix:{self.folder}/{member}.sock"
+
+    def _start_member(self, member: str) -> Path:
         """Start it; the file that appears when it is ready."""
-        ready = self.folder / f"{name}.ready"
+        ready = self.folder / f"{member}.ready"
         ready.unlink(missing_ok=True)
+        sockets = {name: self.sockets_of(name) for name in START_ORDER}
+        replicated = [name for name in self.contexts_of(member) if len(sockets[name]) > 1]
         env = {
-            **self._peers,
+            **{f"PEER_{name.upper()}": ",".join(listed) for name, listed in sockets.items()},
+            **{f"LISTEN_{name.upper()}": self._socket(member) for name in replicated},
             "POINTSMAN_DATABASE_URL": self._postgres.url,
             "POINTSMAN_DATA": str(self.data),
-            "POINTSMAN_HTTP": self.url.removeprefix("http://"),
+            "POINTSMAN_HTTP": self._http_of(member),
             "POINTSMAN_ADMIN_KEY": self.key,
         }
-        self._spawn(name, ["-m", "services", name, "--ready-file", str(ready)], env)
+        self._spawn(member, ["-m", "services", *self.contexts_of(member), "--ready-file", str(ready)], env)
         return ready
+
+    def _http_of(self, member: str) -> str:
+        """Where that process listens for HTTP if it hosts the edge."""
+        return self.url.removeprefix("http://")
 
     async def _stop_database(self) -> None:
         await self._postgres.stop()
@@ -258,8 +286,8 @@ class SevenProcesses(Stack):
         return super()._everything() | server
 
     def address_of(self, service: str) -> str:
-        """The socket of the context that hosts it: `pointsman.CONTEXT.v1.Service`."""
-        return f"unix:{self.folder}/{service.split('.')[1]}.sock"
+        """The first socket of the context that hosts it: `pointsman.CONTEXT.v1.Service`."""
+        return self.sockets_of(service.split(".")[1])[0]
 
 
 @asynccontextmanager

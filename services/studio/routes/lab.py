@@ -100,6 +100,8 @@ class LabRoutes:
         view["base_url"] = f"{origin}/{account.id}{BASES[account.dialect]}"
         view |= {name: getattr(account, name) for name in CHANGEABLE}
         view["active"] = self._desk.active(account.id)
+        most = self._desk.most_at_once(account.id)
+        view["most_at_once"] = {"account": most.pop("", 0), "models": most}
         view["models"] = [json.loads(json.dumps(asdict(model), default=str)) for model in account.models.values()]
         return view
 

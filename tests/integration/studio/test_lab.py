@@ -64,6 +64,25 @@ async def test_a_truncated_answer_breaks_in_the_middle(caller):
     assert (await caller.lab("GET", "/ledger"))["totals"]["accepted"] == 1
 
 
+async def test_the_most_jobs_at_once_are_remembered(caller):
+    """VER-7: the provider's own count of simultaneous jobs, of the account and by model, outlives the jobs."""
+
+    async def seen() -> tuple[int, dict]:
+        view = await caller.lab("GET", "/accounts/aurora")
+        return view["active"], view["most_at_once"]
+
+    assert await seen() == (0, {"account": 0, "models": {}})
+    await caller.lab("POST", "/accounts/aurora", {"running": 0})
+    tasks = [(await caller.create())[1]["id"] for _ in range(3)]
+    active, most = await seen()
+    assert (active, most["account"], list(most["models"].values())) == (3, 3, [3])
+    await caller.lab("POST", "/accounts/aurora", {"running": 3})
+    for task in tasks:
+        await caller.finished("aurora", task)
+    await caller.create()
+    assert (await seen())[1] == most
+
+
 async def test_scripted_statuses_speak_the_accounts_dialect(caller):
     """A bare status gets the dialect's own code; headers and a body of one's own are sent as given."""
     odd = {"status": 418, "body": {"odd": 1}}
