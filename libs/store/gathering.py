@@ -88,6 +88,11 @@ class Gathering(Generic[Ask, Answer]):
                     await self._answer((member,))
                 return
             answers = [error] * len(group)
+        except BaseException as error:  # the end of the process, or of the loop: nobody waits for ever
+            _give_up(group, error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            return
         for (_, future), answer in zip(group, answers, strict=True):
             if future.done():
                 continue
@@ -95,3 +100,13 @@ class Gathering(Generic[Ask, Answer]):
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
+
+
+def _give_up(group: Sequence[tuple[Ask, "asyncio.Future[Answer]"]], error: BaseException) -> None:
+    for _, future in group:
+        if future.done():
+            continue
+        if isinstance(error, asyncio.CancelledError):
+            future.cancel()
+        else:
+            future.set_exception(error)

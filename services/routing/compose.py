@@ -12,16 +12,18 @@ from libs.host.ticker import Ticker
 from libs.kernel.world import World
 from libs.store.database import Database
 from libs.store.engine import Bounds
+from libs.store.gathering import Gathering
 from libs.store.migrations import migrate
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
-from services.routing.app.desk import Bell, Desk, Store
+from services.routing.app.desk import Bell, Desk, Errands, Store
 from services.routing.app.follow_health import HealthFollower
 from services.routing.app.keep_leases import keep_leases
 from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
 from services.routing.app.tell_outcomes import tell_outcomes
+from services.routing.app.turn import place_all
 from services.routing.app.waiting_room import WaitingRoom
 from services.routing.app.work_queue import WorkQueue
 from services.routing.peers.capacity import RemoteCapacity
@@ -73,6 +75,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
 
     async def drain() -> None:
         await asyncio.gather(*(queue.drain() for queue in queues))
+        await desk.errands.done()
 
     return ComposedContext(
         SCHEMA,
@@ -108,8 +111,9 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         settings=settings,
         worker=world.ids.ulid(),
         bell=Bell(),
-        turn=asyncio.Lock(),
+        turn=Gathering(place_all, lambda ask: ask[1].id),
         room=WaitingRoom(),
+        errands=Errands(),
     )
 
 

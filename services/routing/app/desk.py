@@ -1,13 +1,14 @@
 """What every use-case has at hand."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
+from libs.store.gathering import Gathering
 from services.routing.app.waiting_room import WaitingRoom
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
@@ -23,6 +24,9 @@ from services.routing.ports import (
     TaskStore,
 )
 from services.routing.settings import Settings
+
+if TYPE_CHECKING:
+    from services.routing.app.turn import Placed
 
 NO_POLICY = Policy(id="", revision=0)
 
@@ -43,6 +47,25 @@ class Bell:
             listener()
 
 
+class Errands:
+    """Small tasks that nobody waits for, kept from being forgotten half done (CAP-8)."""
+
+    def __init__(self) -> None:
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    def begin(self, errand: Coroutine[Any, Any, object]) -> "asyncio.Task[Any]":
+        """Do it, whatever becomes of the caller."""
+        task = asyncio.ensure_future(errand)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
+    async def done(self) -> None:
+        """Return when none is under way."""
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Ports, settings and world of this process. `worker` is its name in claims, new with every start."""
@@ -57,9 +80,10 @@ class Desk:
     settings: Settings
     worker: str
     bell: Bell
-    turn: asyncio.Lock
-    """Held from the snapshots to the reservation: Tasks of one process do not race each other for the last slot."""
+    turn: "Gathering[tuple[Desk, Task], Placed]"
+    """From the snapshots to the reservation: see `turn`."""
     room: WaitingRoom
+    errands: Errands
 
     def now(self) -> datetime:
         """The wall time."""

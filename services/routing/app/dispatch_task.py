@@ -1,41 +1,29 @@
-"""One queued Task: gather, select, reserve, commit the intent; then hand it over to be submitted (SEL-13..17)."""
+"""One queued Task: have it decided and reserved, commit the intent, hand it over to be submitted (SEL-13..17)."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.app.desk import Desk, alerts_of, task_link
-from services.routing.app.gather import Gathered, gather
 from services.routing.app.give_back import release
 from services.routing.app.submit_attempt import submit_attempt
+from services.routing.app.turn import Placed, place
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault, last_start
 from services.routing.domain.availability import gate_in_words
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
-from services.routing.domain.selection import select
 from services.routing.domain.task import Attempt, AttemptState, Task
 from services.routing.ports import Alert, Refused, Reserved, Write
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A decision and what became of it; `lease` is there when it was reserved, `refused` when it was not."""
-
-    gathered: Gathered
-    decision: Decision
-    attempt_id: str = ""
-    lease: Reserved | None = None
-    refused: Refused | None = None
 
 
 async def dispatch_task(desk: Desk, task: Task) -> None:
     """Bring a claimed, queued Task as far as it goes now: submitted, waiting with its reason, or failed."""
     for _ in range(desk.settings.rounds_per_step):
         try:
-            placed = await _place(desk, task)
+            placed = await place(desk, task)
         except Fault as error:
             await _cannot_decide(desk, task, error)
             return
@@ -53,36 +41,7 @@ async def dispatch_task(desk: Desk, task: Task) -> None:
     await _wait(desk, task, task.waiting_reason, desk.in_s(look_s))
 
 
-async def _place(desk: Desk, task: Task) -> _Placed:
-    """Snapshot, select, reserve, as one turn of this process."""
-    async with desk.turn:
-        gathered = await gather(desk, task)
-        if gathered.inputs is None:
-            return _Placed(gathered, Decision(Verdict.WAIT, (), waiting_reason=gathered.missing))
-        inputs = gathered.inputs
-        decision = select(inputs)
-        if decision.verdict is not Verdict.CHOSEN:
-            return _Placed(gathered, decision)
-        attempt_id = desk.world.ids.ulid()
-        answer = await _reserve(desk, attempt_id, inputs, decision)
-        if isinstance(answer, Reserved):
-            return _Placed(gathered, decision, attempt_id, lease=answer)
-        return _Placed(gathered, decision, attempt_id, refused=answer)
-
-
-async def _reserve(desk: Desk, attempt_id: str, inputs: Inputs, decision: Decision) -> Reserved | Refused:
-    """The Attempt's id is the lease's id. An answer that was lost may have been a lease: it is given back."""
-    supply = inputs.supplies[decision.chosen]
-    channel_health = inputs.channel_health.get(supply.channel, HealthView())
-    supply_health = inputs.supply_health.get(supply.id, HealthView())
-    try:
-        return await desk.capacity.reserve(attempt_id, supply, channel_health, supply_health)
-    except (Fault, asyncio.CancelledError):
-        await release(desk, attempt_id)
-        raise
-
-
-async def _begin(desk: Desk, task: Task, placed: _Placed, lease: Reserved) -> None:
+async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> None:
     """One commit: the round, the Attempt and the intent to submit (SEL-14, ATT-5). Then, with no transaction open, the
     provider (SEL-15)."""
     desk.room.leave(task)
@@ -116,7 +75,7 @@ async def _begin(desk: Desk, task: Task, placed: _Placed, lease: Reserved) -> No
     await submit_attempt(desk, saved, intent, inputs.channels[attempt.channel], inputs.supplies[attempt.supply])
 
 
-def _attempt(task: Task, placed: _Placed, inputs: Inputs, lease: Reserved, now: datetime) -> Attempt:
+def _attempt(task: Task, placed: Placed, inputs: Inputs, lease: Reserved, now: datetime) -> Attempt:
     decision = placed.decision
     supply = inputs.supplies[decision.chosen]
     amount = inputs.quotes[supply.id].amount
@@ -145,7 +104,7 @@ def _attempt(task: Task, placed: _Placed, inputs: Inputs, lease: Reserved, now: 
     )
 
 
-async def _record_refusal(desk: Desk, task: Task, placed: _Placed, refused: Refused) -> Task:
+async def _record_refusal(desk: Desk, task: Task, placed: Placed, refused: Refused) -> Task:
     """SEL-17: the round stays, and another one follows with fresh snapshots. An equal one is not kept again."""
     inputs = placed.gathered.inputs
     assert inputs is not None  # only a decision over inputs is reserved
@@ -160,7 +119,7 @@ async def _record_refusal(desk: Desk, task: Task, placed: _Placed, refused: Refu
     return await desk.store.save(Write(task, after, now, (kept,), until=until))
 
 
-async def _rest(desk: Desk, task: Task, placed: _Placed) -> None:
+async def _rest(desk: Desk, task: Task, placed: Placed) -> None:
     """Nobody was chosen: wait with the reason, or fail with the code."""
     inputs, decision = placed.gathered.inputs, placed.decision
     if inputs is None:

@@ -1,17 +1,45 @@
 """Everything a decision may look at, taken at one moment and frozen (SEL)."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from services.routing.app.desk import Desk
 from services.routing.domain.admission import may_use
 from services.routing.domain.attempts import held_until, spent_in
+from services.routing.domain.availability import occupied, unseen_capacity
 from services.routing.domain.candidates import inputs_to_quote
-from services.routing.domain.catalog import Catalog, Model
-from services.routing.domain.decision import CapacityView, Inputs
+from services.routing.domain.catalog import Catalog, Channel, Model, Supply
+from services.routing.domain.decision import CapacityView, HealthView, Inputs
 from services.routing.domain.request_facts import billing_mode
 from services.routing.domain.task import Task
 from services.routing.ports import Priced
+
+
+@dataclass(slots=True)
+class Views:
+    """Health and capacity at one moment, with what this process has chosen since then counted as in use."""
+
+    channel_health: Mapping[str, HealthView]
+    supply_health: Mapping[str, HealthView]
+    kinds: dict[str, CapacityView]
+    channels: dict[str, CapacityView]
+    supplies: dict[str, CapacityView]
+
+    def occupy(self, supply: Supply, channel: Channel) -> None:
+        """One more Attempt there."""
+        self.kinds[supply.kind] = occupied(self.kinds.get(supply.kind) or CapacityView())
+        for views, item in ((self.channels, channel), (self.supplies, supply)):
+            views[item.id] = occupied(views.get(item.id) or unseen_capacity(item.limits))
+
+    def seen_by(self, inputs: Inputs) -> Inputs:
+        """The inputs with capacity as it stands by now."""
+        return replace(
+            inputs,
+            supply_capacity={key: self.supplies[key] for key in inputs.supplies if key in self.supplies},
+            channel_capacity={key: self.channels[key] for key in inputs.channels if key in self.channels},
+            global_capacity=self.kinds.get(str(inputs.model.kind), CapacityView()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +50,14 @@ class Gathered:
     missing: str = ""
 
 
-async def gather(desk: Desk, task: Task) -> Gathered:
-    """Ask catalogue, health, capacity and prices at once. Faults of any of them pass through."""
+async def look(desk: Desk) -> Views:
+    """Ask health and capacity at once. Faults of either pass through."""
+    health, (kinds, channels, supplies) = await asyncio.gather(desk.health.snapshot(), desk.capacity.snapshot())
+    return Views(*health, dict(kinds), dict(channels), dict(supplies))
+
+
+async def gather(desk: Desk, task: Task, views: Views) -> Gathered:
+    """Ask catalogue and prices. Faults of either pass through."""
     catalog = await desk.catalog.current()
     if not _offered(catalog, task):
         catalog = await desk.catalog.newest()  # it may have been admitted by a replica that knew more
@@ -34,11 +68,7 @@ async def gather(desk: Desk, task: Task) -> Gathered:
     if spent is None:
         return Gathered(None, f"price: no rate from {task.spent.currency} to {catalog.currency}")
     supplies = {binding.supply for binding in model.bindings} & catalog.supplies.keys()
-    (channel_health, supply_health), (kinds, channels, by_supply), quotes = await asyncio.gather(
-        desk.health.snapshot(),
-        desk.capacity.snapshot(),
-        desk.quotes.quote(*_to_price(catalog, model, task), catalog.revision),
-    )
+    quotes = await desk.quotes.quote(*_to_price(catalog, model, task), catalog.revision)
     used = {catalog.supplies[supply].channel for supply in supplies} & catalog.channels.keys()
     return Gathered(
         Inputs(
@@ -49,11 +79,11 @@ async def gather(desk: Desk, task: Task) -> Gathered:
             supplies={key: catalog.supplies[key] for key in sorted(supplies)},
             channels={key: catalog.channels[key] for key in sorted(used)},
             rules={b.rule: catalog.rules[b.rule] for b in model.bindings if b.rule in catalog.rules},
-            supply_health={key: view for key, view in supply_health.items() if key in supplies},
-            channel_health={key: view for key, view in channel_health.items() if key in used},
-            supply_capacity={key: view for key, view in by_supply.items() if key in supplies},
-            channel_capacity={key: view for key, view in channels.items() if key in used},
-            global_capacity=kinds.get(str(model.kind), CapacityView()),
+            supply_health={key: view for key, view in views.supply_health.items() if key in supplies},
+            channel_health={key: view for key, view in views.channel_health.items() if key in used},
+            supply_capacity={},  # filled in when its turn in the turn has come: `Views.seen_by`
+            channel_capacity={},
+            global_capacity=CapacityView(),
             quotes=quotes,
             spent=spent,
             now=desk.now(),

@@ -12,7 +12,7 @@ first reason that holds is a `Drop`; its `waits` says whether time alone may cur
 | `retry_after` | ATT-3a | later |
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from services.routing.domain.catalog import Admin, Channel, Limits, Supply
@@ -106,6 +106,16 @@ def free_slots(health: HealthView, capacity: CapacityView) -> int | None:
     if capacity.adaptive is not None:
         left.append(capacity.adaptive - capacity.in_use)
     return max(0, min(left)) if left else None
+
+
+def occupied(capacity: CapacityView) -> CapacityView:
+    """The view with one more Attempt begun there."""
+    return replace(
+        capacity,
+        in_use=capacity.in_use + 1,
+        in_use_current_epoch=capacity.in_use_current_epoch + 1,
+        rpm_used=capacity.rpm_used + 1,
+    )
 
 
 def fewest(*slots: int | None) -> int | None:

@@ -1,6 +1,5 @@
 """Peers of routing that a test scripts, and a stage on which Tasks are driven step by step under a steered clock."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -10,10 +9,12 @@ from typing import Any
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.kernel.world import World
-from services.routing.app.desk import Bell, Desk
+from libs.store.gathering import Gathering
+from services.routing.app.desk import Bell, Desk, Errands
 from services.routing.app.perform_step import perform_step
 from services.routing.app.submit_task import Submission, submit_task
 from services.routing.app.tell_outcomes import tell_outcomes
+from services.routing.app.turn import place_all
 from services.routing.app.waiting_room import WaitingRoom
 from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.alternative import PriceList
@@ -388,8 +389,9 @@ def stage(
         settings=Settings(database_url="memory:", **settings),
         worker=worker,
         bell=Bell(),
-        turn=asyncio.Lock(),
+        turn=Gathering(place_all, lambda ask: ask[1].id),
         room=WaitingRoom(),
+        errands=Errands(),
     )
     return replace(
         wiring,

@@ -117,7 +117,7 @@ async def test_closing_waits_for_what_was_asked() -> None:
 
 
 async def test_what_is_shared_is_the_callers_to_say() -> None:
-    """A refusal of one member's own is answered to it alone, also where it is a Fault; the others have their answers."""
+    """A refusal of one member's own is answered to it alone, a Fault too; the others have their answers."""
     work = Work()
 
     async def picky(asks: Sequence[str]) -> Sequence[str | Exception]:

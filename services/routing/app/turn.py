@@ -1,0 +1,103 @@
+"""A turn: what waits to be decided here is looked at together, decided one by one, reserved at once (SEL-13).
+
+Laws of this file:
+- one turn after the other: Tasks of one process do not race each other for the last slot;
+- every turn has snapshots of its own, and within it a decision sees the slots that those before it have chosen;
+- a lease that nobody came to hold, because its Task's step was ended meanwhile, is given back.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from libs.faults.fault import Fault
+from services.routing.app.desk import Desk
+from services.routing.app.gather import Gathered, Views, gather, look
+from services.routing.app.give_back import release
+from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
+from services.routing.domain.selection import select
+from services.routing.domain.task import Task
+from services.routing.ports import Refused, Reserved
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A decision and what became of it; `lease` is there when it was reserved, `refused` when it was not."""
+
+    gathered: Gathered
+    decision: Decision
+    attempt_id: str = ""
+    lease: Reserved | None = None
+    refused: Refused | None = None
+
+
+async def place(desk: Desk, task: Task) -> Placed:
+    """Snapshot, select, reserve, together with whoever else waits. Faults where somebody who is asked is away."""
+    asked = asyncio.ensure_future(desk.turn.ask((desk, task)))
+    try:
+        return await asyncio.shield(asked)
+    except asyncio.CancelledError:
+        asked.add_done_callback(lambda done: _nobody_came(desk, done))
+        raise
+
+
+async def place_all(asks: Sequence[tuple[Desk, Task]]) -> Sequence[Placed | Exception]:
+    """One turn, in the order in which they were claimed."""
+    desk = asks[0][0]
+    views = await look(desk)
+    found = await asyncio.gather(*(gather(desk, task, views) for _, task in asks), return_exceptions=True)
+    return await asyncio.gather(*(_placed(desk, item) for item in _decided(found, views)))
+
+
+def _decided(found: Sequence[Gathered | BaseException], views: Views) -> list[Placed | Exception]:
+    """Decisions, each with the slots counted that the turn has chosen by then."""
+    decided: list[Placed | Exception] = []
+    for item in found:
+        if isinstance(item, Exception):
+            decided.append(item)
+        elif isinstance(item, BaseException):
+            raise item
+        elif item.inputs is None:
+            decided.append(Placed(item, Decision(Verdict.WAIT, (), waiting_reason=item.missing)))
+        else:
+            inputs = views.seen_by(item.inputs)
+            try:
+                decision = select(inputs)
+            except Exception as error:
+                decided.append(error)  # a bug over these inputs is this Task's; the others go on
+                continue
+            if decision.verdict is Verdict.CHOSEN:
+                chosen = inputs.supplies[decision.chosen]
+                views.occupy(chosen, inputs.channels[chosen.channel])
+            decided.append(Placed(replace(item, inputs=inputs), decision))
+    return decided
+
+
+async def _placed(desk: Desk, item: Placed | Exception) -> Placed | Exception:
+    if isinstance(item, Exception) or item.gathered.inputs is None or item.decision.verdict is not Verdict.CHOSEN:
+        return item
+    attempt_id = desk.world.ids.ulid()
+    try:
+        answer = await _reserve(desk, attempt_id, item.gathered.inputs, item.decision)
+    except Fault as fault:
+        return fault
+    if isinstance(answer, Reserved):
+        return replace(item, attempt_id=attempt_id, lease=answer)
+    return replace(item, attempt_id=attempt_id, refused=answer)
+
+
+async def _reserve(desk: Desk, attempt_id: str, inputs: Inputs, decision: Decision) -> Reserved | Refused:
+    """The Attempt's id is the lease's id. An answer that was lost may have been a lease: it is given back."""
+    supply = inputs.supplies[decision.chosen]
+    channel_health = inputs.channel_health.get(supply.channel, HealthView())
+    supply_health = inputs.supply_health.get(supply.id, HealthView())
+    try:
+        return await desk.capacity.reserve(attempt_id, supply, channel_health, supply_health)
+    except (Fault, asyncio.CancelledError):
+        await release(desk, attempt_id)
+        raise
+
+
+def _nobody_came(desk: Desk, done: "asyncio.Future[Placed]") -> None:
+    if not done.cancelled() and done.exception() is None and (lease := done.result().lease) is not None:
+        desk.errands.begin(release(desk, lease.lease_id))

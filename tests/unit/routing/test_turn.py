@@ -1,0 +1,50 @@
+"""Turns of deciding over fakes: who waits at once is decided together, and no slot is lost on the way."""
+
+import asyncio
+
+from services.routing.domain.task import TaskState
+from tests.unit.routing.dispatch_fakes import stage
+from tests.unit.routing.dispatch_offers import catalog, supply
+
+
+async def test_within_a_turn_a_slot_is_chosen_once():
+    """SEL-13: of five Tasks claimed at once two find the two slots; the others see them taken and ask for none."""
+    play = stage(offers=catalog(supply("a/clip", slots=2)))
+    asked: list[str] = []
+
+    async def effect(name: str) -> None:
+        asked.append(name)
+
+    play.capacity.effect = effect
+    for number in range(5):
+        await play.submit(f"t{number}")
+    await play.dispatch.scan()
+    await play.dispatch.settled()
+    states = [(await play.task(f"t{number}")).state for number in range(5)]
+    assert states == [TaskState.RUNNING] * 2 + [TaskState.QUEUED] * 3
+    assert (asked.count("capacity.snapshot"), asked.count("capacity.reserve")) == (1, 2)
+    assert (await play.task("t4")).waiting_reason == "capacity: supply a/clip concurrency 2 of 2"
+
+
+async def test_a_slot_that_nobody_came_to_hold_is_given_back():
+    """CAP-8: the step is ended (its claim was lost) while its slot is being taken; the slot is released at once."""
+    play = stage(offers=catalog(supply("a/clip", slots=1)))
+    reserved, go_on = asyncio.Event(), asyncio.Event()
+
+    async def effect(name: str) -> None:
+        if name == "capacity.reserved":
+            reserved.set()
+            await go_on.wait()
+
+    play.capacity.effect = effect
+    await play.submit("t1")
+    await play.dispatch.scan()
+    await reserved.wait()
+    play.dispatch._abandon(["t1"])
+    await play.dispatch.settled()
+    assert play.capacity.in_use("a/clip") == 1
+    go_on.set()
+    await play.desk.turn.close()
+    await asyncio.sleep(0)
+    await play.desk.errands.done()
+    assert play.capacity.in_use("a/clip") == 0
