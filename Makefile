@@ -16,6 +16,9 @@ TESTS ?=
 SEEDS ?= 20
 FIRST ?= 1
 SEED ?=
+# What `make sweep` kills: each n-th place; INDEX: this place only, by its number or its name.
+EVERY ?= 1
+INDEX ?=
 # The promise that `make breaking` compares with: the newest release, or what is committed while there is none.
 AGAINST ?= $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || echo HEAD)
 
@@ -46,6 +49,10 @@ test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
 sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed; SEED=seed replays one with its trace)
 	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
+.PHONY: sweep
+sweep: setup ## kill the product at every effect of a task's life (EVERY=n; INDEX=place replays one)
+	@$(BIN)/python -m tests.e2e.sweep --every $(EVERY) $(if $(INDEX),--index $(INDEX))
+
 .PHONY: differential
 differential: setup ## compare every backend of capacity with the model over ten thousand random steps and more
 	@POINTSMAN_DIFFERENTIAL=20 $(BIN)/python -m pytest -p no:cacheprovider -o log_cli=true -o timeout=1800 tests/contract/capacity/test_differential.py
@@ -54,7 +61,7 @@ differential: setup ## compare every backend of capacity with the model over ten
 DRILLS ?= tests/e2e/test_replicas.py tests/e2e/test_dispatchers.py
 
 .PHONY: drills
-drills: setup ## drills with real processes in the large size (DRILLS=path): replicas, eight dispatchers, either backend
+drills: setup ## drills with real processes in the large size (DRILLS=path): replicas, dispatchers, what freezes and goes away
 	@POINTSMAN_DRILLS=1 $(BIN)/python -m pytest -p no:cacheprovider -o timeout=1800 --durations=0 $(DRILLS)
 
 .PHONY: check
