@@ -18,11 +18,7 @@ from services.routing.app.turn import place_all
 from services.routing.app.waiting_room import WaitingRoom
 from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.alternative import PriceList
-from services.routing.domain.catalog import (
-    Catalog,
-    Channel,
-    Supply,
-)
+from services.routing.domain.catalog import Catalog, Channel, Supply
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.feedback import SILENT, Feedback
 from services.routing.domain.request import Request
