@@ -92,7 +92,11 @@ class HealthStore(Protocol):
         ...
 
     async def events(self, subject: Subject | None, after: int, limit: int) -> list[Recorded]:
-        """History with a position above `after`, oldest first, at most `limit`; of one subject or of all."""
+        """History with a position above `after`, oldest first, at most `limit`; of one subject or of all.
+
+        Whoever goes on from the last position misses nothing: of all subjects, what follows a position that a unit
+        still holds open is told only once that unit has ended.
+        """
         ...
 
     async def forget_outcomes(self, before: datetime) -> int:

@@ -3,14 +3,17 @@
 Laws of this file:
 - the order of locks is: the outcome of an Attempt or the catalogue's row, then Channels by id, then Supplies by id;
 - every update names the sequence that it follows, and a row that moved on refuses it;
-- history is only appended; the database refuses anything else.
+- history is only appended; the database refuses anything else;
+- whoever appends announces it first: positions are drawn in one order and committed in another, and a reader of all
+  subjects must not pass over one that comes late. The announcement is a shared advisory lock that says which positions
+  were drawn before, held until the transaction has ended; nobody waits for it.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,6 +27,16 @@ from services.health.ports import HealthUnit, Record, Recorded
 from services.health.store.rows import event_row, outcome_row, record_of, recorded_of, row_of
 from services.health.store.tables import HEALTH, catalog, health_event
 from services.health.store.tables import outcome as outcomes
+
+LOCK_KEY = 0x48454C54
+DRAWN = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM health_event_position_seq"
+KEY_SPAN = 2**31
+"""A part of an advisory key is 32 bits wide: a position is announced without its higher bits."""
+ANNOUNCE = f"SELECT pg_advisory_xact_lock_shared(:key, CAST(({DRAWN}) % {KEY_SPAN} AS integer))"
+FLOORS = (
+    "SELECT CAST(objid AS bigint) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND classid = CAST(:key AS oid)"
+)
 
 
 class PostgresHealthStore:
@@ -59,13 +72,26 @@ class PostgresHealthStore:
     async def events(self, subject: Subject | None, after: int, limit: int) -> list[Recorded]:
         """History, oldest first."""
         query = select(health_event).where(health_event.c.position > after)
-        if subject is not None:
+        if subject is not None:  # its row is locked by whoever appends: its positions are committed in their order
             query = query.where(
                 health_event.c.subject_kind == subject.kind.value, health_event.c.subject_id == subject.id
             )
+        else:
+            query = query.where(health_event.c.position <= await self._horizon())
         async with self._database.read() as tx:
             rows = (await tx.execute(query.order_by(health_event.c.position).limit(limit))).mappings()
             return [recorded_of(row) for row in rows]
+
+    async def _horizon(self) -> int:
+        """The highest position below which nothing is still to come.
+
+        A transaction of its own, so that rows are read by a snapshot that is taken afterwards: a writer that is not
+        among the holders has either committed, and is seen then, or will take its positions later than `drawn`.
+        """
+        async with self._database.read() as tx:
+            drawn = int((await tx.execute(text(DRAWN))).scalar_one())
+            announced = (await tx.execute(text(FLOORS), {"key": LOCK_KEY})).scalars().all()
+        return horizon(drawn, announced)
 
     async def forget_outcomes(self, before: datetime) -> int:
         """Delete old outcomes."""
@@ -119,6 +145,7 @@ class _Unit:
         first = record.sequence - len(events) + 1
         rows = [event_row(record.subject, first + index, event) for index, event in enumerate(events)]
         if rows:
+            await self._tx.execute(text(ANNOUNCE), {"key": LOCK_KEY})
             await self._tx.execute(insert(health_event), rows)
 
     async def lock_catalog_revision(self) -> int:
@@ -127,6 +154,12 @@ class _Unit:
 
     async def set_catalog_revision(self, revision: int) -> None:
         await self._tx.execute(update(catalog).where(catalog.c.id == 1).values(revision=revision))
+
+
+def horizon(drawn: int, announced: Collection[int]) -> int:
+    """The highest safe position, of `drawn` ones, while writers hold what follows those that they have `announced`."""
+    behind = [(drawn - low) % KEY_SPAN for low in announced]
+    return drawn - max((steps for steps in behind if steps < KEY_SPAN // 2), default=0)  # else announced since: ahead
 
 
 LOCK_ORDER = (Kind.CHANNEL, Kind.SUPPLY)

@@ -18,7 +18,8 @@ from services.health.domain.observations import Command, Declared, Failed, Failu
 from services.health.domain.states import Signal
 from services.health.domain.subjects import Kind, Subject
 from services.health.domain.thresholds import Thresholds
-from services.health.ports import HealthStore, Record
+from services.health.ports import HealthStore, Record, Recorded
+from services.health.store.postgres import KEY_SPAN, PostgresHealthStore, horizon
 from services.health.store.tables import metadata
 from tests.contract.health.conftest import emptied
 from tests.support.worlds import START
@@ -158,6 +159,60 @@ async def test_history_reads_by_subject_and_by_position(store: HealthStore) -> N
     assert await store.events(None, everything[0].position, 10) == everything[1:]
     assert await store.events(SUPPLY, 0, 10) == everything[1:]
     assert await store.events(None, 0, 1) == everything[:1]
+
+
+async def test_an_event_that_is_committed_late_is_not_passed_over(pg_module_url: str) -> None:
+    """HLT-12: positions are drawn in one order and committed in another; a reader of all subjects who goes on from its
+    last position misses none, and waits for nobody. Two writers and a reader, each on its own connection."""
+    stores = [PostgresHealthStore(Database(await emptied(pg_module_url), schema="health")) for _ in range(3)]
+    slow, quick, reading = stores
+    read: list[Recorded] = []
+
+    async def read_on() -> None:
+        read.extend(await reading.events(None, read[-1].position if read else 0, 10))
+
+    async with slow.unit() as unit:
+        await unit.add(*fresh(CHANNEL))  # its position is drawn, and held back until the block ends
+        async with quick.unit() as other:
+            await other.add(*fresh(SUPPLY))
+        assert len(await reading.events(SUPPLY, 0, 10)) == 1  # committed: the history of one subject has it already
+        await read_on()
+        assert read == []
+    await read_on()
+    assert [stored.subject for stored in read] == [CHANNEL, SUPPLY]
+    async with quick.unit() as other:
+        await other.add(*fresh(Subject.supply("a/y")))
+    await read_on()
+    assert len(read) == 3
+    for store in stores:
+        await store.close()
+
+
+async def test_an_event_that_is_undone_holds_nobody_up(pg_module_url: str) -> None:
+    """HLT-12: a position that was drawn in vain is passed over once its unit has ended."""
+    store = PostgresHealthStore(Database(await emptied(pg_module_url), schema="health"))
+
+    async def in_vain() -> None:
+        async with store.unit() as unit:
+            await unit.add(*fresh(CHANNEL))
+            raise RuntimeError("undone")
+
+    with pytest.raises(RuntimeError):
+        await in_vain()
+    async with store.unit() as unit:
+        await unit.add(*fresh(SUPPLY))
+    assert [stored.subject for stored in await store.events(None, 0, 10)] == [SUPPLY]
+    await store.close()
+
+
+def test_the_horizon_lies_before_the_slowest_writer() -> None:
+    """HLT-12: announced without their higher bits, positions are still told apart; later ones hold nobody up."""
+    assert horizon(0, []) == 0
+    assert horizon(7, []) == 7
+    assert horizon(7, [5, 3, 7]) == 3
+    assert horizon(7, [9]) == 7
+    far = 3 * KEY_SPAN + 2
+    assert horizon(far, [(far - 4) % KEY_SPAN, (far + 1) % KEY_SPAN]) == far - 4
 
 
 async def test_history_cannot_be_changed(pg_module_url: str) -> None:
