@@ -1,6 +1,7 @@
 """`pointsman alerts`: what wants an operator's eye."""
 
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -9,15 +10,24 @@ from cli.api import Api
 from cli.context import Session, json_option, pass_session
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--kind", default="", help="Only this kind.")
+@click.option("--subject", default="", help="Only about this id of a model, supply, channel, task or attempt.")
+@click.option("--open/--all", "only_open", default=True, help="Those nobody has acknowledged (default), or all.")
 @json_option
 @pass_session
-def alerts(session: Session, kind: str, as_json: bool) -> None:
-    """List alerts, newest first."""
+@click.pass_context
+def alerts(context: click.Context, session: Session, kind: str, subject: str, only_open: bool, as_json: bool) -> None:
+    """List open alerts, newest first; `ack` says that one was seen."""
+    if context.invoked_subcommand is None:
+        _list(session, kind, subject, only_open, as_json)
+
+
+def _list(session: Session, kind: str, subject: str, only_open: bool, as_json: bool) -> None:
+    filters = {"kind": kind, "subject": subject, "open": "true" if only_open else ""}
 
     async def read(api: Api) -> tuple[dict[str, Any], list[str]]:
-        found = await api.get("/v1/operator/alerts", **({"kind": kind} if kind else {}))
+        found = await api.get("/v1/operator/alerts", **{name: value for name, value in filters.items() if value})
         if found["alerts"] or not kind:
             return found, []
         every = await api.get("/v1/operator/alerts", page_size=1000)
@@ -27,20 +37,42 @@ def alerts(session: Session, kind: str, as_json: bool) -> None:
     if as_json:
         output.show_json(answer)
         return
-    nothing = f"no alerts of kind {kind!r}; {nameable(kinds)}" if kind else "no alerts"
-    rows = (
-        (
-            output.when(item["created_at"]),
-            item["severity"],
-            item["kind"],
-            item["subject"],
-            item["count"],
-            item["message"],
-        )
-        for item in answer["alerts"]
+    said = "open alerts" if only_open else "alerts"
+    nothing = f"no {said} of kind {kind!r}; {nameable(kinds)}" if kind else f"no {said}"
+    columns = ("since", "severity", "kind", "subject", "times", "seen", "message", "id")
+    output.show_rows("Alerts", columns, map(_row, answer["alerts"]), nothing)
+
+
+def _row(item: dict[str, Any]) -> tuple[object, ...]:
+    return (
+        output.when(item["created_at"]),
+        item["severity"],
+        item["kind"],
+        item["subject"],
+        item["count"],
+        output.when(item["acknowledged_at"]) if item["acknowledged_at"] else "",
+        item["message"],
+        item["id"],
     )
-    columns = ("since", "severity", "kind", "subject", "times", "message")
-    output.show_rows("Alerts", columns, rows, nothing)
+
+
+@alerts.command()
+@click.argument("alert_ids", nargs=-1, required=True, metavar="ID...")
+@json_option
+@pass_session
+def ack(session: Session, alert_ids: tuple[str, ...], as_json: bool) -> None:
+    """Say that the alerts of these ids were seen. What goes on raises a new one; doing it twice is harmless."""
+
+    async def tell(api: Api) -> dict[str, Any]:
+        paths = [f"/v1/operator/alerts/{quote(name, safe='')}:acknowledge" for name in alert_ids]
+        return {"alerts": [await api.call("POST", path) for path in paths]}
+
+    answer = session.do(tell)
+    if as_json:
+        output.show_json(answer)
+        return
+    for item in answer["alerts"]:
+        output.console.print(f"seen: {item['kind']} of {item['subject']}", highlight=False, markup=False)
 
 
 def nameable(kinds: list[str]) -> str:

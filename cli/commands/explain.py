@@ -7,6 +7,7 @@ import click
 
 from cli import output
 from cli.api import Api, Problem
+from cli.commands.health import told
 from cli.commands.replay import read_replay, show_replay
 from cli.context import Session, json_option, pass_session
 
@@ -21,9 +22,9 @@ def explain(session: Session, task: str, replay: bool, as_json: bool) -> None:
     if replay:
         _replay(session, task, as_json)
         return
-    found, answer = session.do(lambda api: read(api, task))
+    found, answer, refusals = session.do(lambda api: _read_all(api, task))
     if as_json:
-        output.show_json({"task": found, **answer})
+        output.show_json({"task": found, **answer, "refusals": refusals})
         return
     said = " (cancel requested)" if found.get("cancel_requested") and not found.get("finished_at") else ""
     output.console.print(f"task [bold]{found['id']}[/] for {found['model']} is [bold]{found['status']}[/]{said}")
@@ -33,6 +34,16 @@ def explain(session: Session, task: str, replay: bool, as_json: bool) -> None:
         output.console.print("no selection yet")
     for selection in answer["selections"]:
         show_selection(selection)
+        for refusal in refusals:
+            if refusal["round"] == selection["round"]:
+                output.console.print(f"  {behind(refusal)}", highlight=False, markup=False)
+
+
+def behind(refusal: dict[str, Any]) -> str:
+    """`a/x was refused: channel a was circuit_open because of opened (key_invalid) at …`."""
+    whose = f"{refusal['sort']} {refusal['id']}"
+    because = f" because of {told(refusal['cause'])}" if refusal["cause"] else ""
+    return f"{refusal['supply']} was refused: {whose} was {refusal['state']}{because}"
 
 
 def _replay(session: Session, name: str, as_json: bool) -> None:
@@ -52,6 +63,18 @@ async def read(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """(the task of that id, or of the run of that id; its selections)."""
     task = await find_task(api, name)
     return task, await api.get(f"/v1/tasks/{task['id']}/selections")
+
+
+async def _read_all(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+    """(the task, its selections, its refusals for health). The last are for operators; others go without."""
+    found, answer = await read(api, name)
+    try:
+        told_to_operators = await api.get(f"/v1/operator/tasks/{found['id']}/explanation")
+    except Problem as problem:
+        if problem.status not in (403, 404):
+            raise
+        return found, answer, []
+    return found, answer, told_to_operators["refusals"]
 
 
 async def find_task(api: Api, name: str) -> dict[str, Any]:

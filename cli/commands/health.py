@@ -1,24 +1,31 @@
-"""`pointsman health`: the state of every Channel and Supply."""
+"""`pointsman health`: the state of every Channel and Supply, and why one was in a state at a time."""
 
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from cli import output
+from cli.api import Api, Problem
 from cli.context import Session, json_option, pass_session
 
+PLURALS = {"channel": "channels", "supply": "supplies"}
 
-@click.command()
+
+@click.group(invoke_without_command=True)
 @json_option
 @pass_session
-def health(session: Session, as_json: bool) -> None:
-    """Show each Channel and Supply: state, since when, why, and its success rate."""
+@click.pass_context
+def health(context: click.Context, session: Session, as_json: bool) -> None:
+    """Show each Channel and Supply: state, since when, why, until when, and its success rate."""
+    if context.invoked_subcommand is not None:
+        return
     answer = session.do(lambda api: api.get("/v1/operator/health"))
     if as_json:
         output.show_json(answer)
         return
-    for title in ("channels", "supplies"):
-        columns = ("id", "state", "since", "ladder", "slots", "success", "samples", "reason")
+    for title in PLURALS.values():
+        columns = ("id", "state", "since", "reason", "cooldown until", "ladder", "slots", "success", "samples")
         output.show_rows(title.capitalize(), columns, map(_row, answer[title]), f"no {title}")
 
 
@@ -31,9 +38,67 @@ def _row(item: dict[str, Any]) -> tuple[object, ...]:
         item["id"],
         item["state"],
         output.when(item["since"]),
+        item["reason"],
+        output.when(item["cooldown_until"]),
         item["recovery_successes"],
         "no limit" if item["effective_concurrency"] is None else item["effective_concurrency"],
         interval,
         item["samples"],
-        item["reason"],
     )
+
+
+@health.command()
+@click.argument("subject")
+@click.option("--at", default="", help="A time such as 2026-01-31T09:30:00Z; absent: now.")
+@click.option("--sort", type=click.Choice(list(PLURALS)), help="Needed only where a Channel and a Supply share an id.")
+@json_option
+@pass_session
+def explain(session: Session, subject: str, at: str, sort: str | None, as_json: bool) -> None:
+    """Explain why SUBJECT, the id of a Channel or Supply, was in its state at a time: the event that brought it there
+    and what was observed since."""
+    answer = session.do(lambda api: past_of(api, subject, at, sort))
+    if as_json:
+        output.show_json(answer)
+        return
+    until = f", not to be tried before {output.when(answer['cooldown_until'])}" if answer["cooldown_until"] else ""
+    output.console.print(
+        f"{answer['sort']} [bold]{answer['id']}[/] {'was' if at else 'is'} [bold]{answer['state']}[/]"
+        f" since {output.when(answer['since'])}{until}",
+        highlight=False,
+    )
+    output.console.print(f"  because of {told(answer['cause'])}", highlight=False, markup=False)
+    output.console.print(
+        f"  epoch {answer['epoch']}, revision {answer['revision']},"
+        f" {output.count(answer['recovery_successes'], 'success', 'successes')} in a row since probing began",
+        highlight=False,
+    )
+    columns = ("at", "event", "from", "to", "successes", "reason", "attempt")
+    output.show_rows("Since then", columns, map(_event, answer["events"]), "")
+
+
+def told(event: dict[str, Any]) -> str:
+    """`opened (key_invalid) at 2026-01-31T09:30:00Z by attempt 01J…`."""
+    reason = f" ({event['reason']})" if event["reason"] else ""
+    by = f" by attempt {event['attempt_id']}" if event["attempt_id"] else ""
+    return f"{event['kind']}{reason} at {output.when(event['observed_at'])}{by}"
+
+
+def _event(item: dict[str, Any]) -> tuple[object, ...]:
+    names = ("kind", "from_state", "to_state", "recovery_successes", "reason", "attempt_id")
+    return (output.when(item["observed_at"]), *(item[name] for name in names))
+
+
+async def past_of(api: Api, subject: str, at: str, sort: str | None) -> dict[str, Any]:
+    """The past of the Supply of that id, or of the Channel."""
+    query = {"at": at} if at else {}
+    sorts = [sort] if sort else ["supply", "channel"]
+    for place, one in enumerate(sorts, start=1):
+        try:
+            return await api.get(f"/v1/operator/{PLURALS[one]}/{quote(subject, safe='')}/health", **query)
+        except Problem as problem:
+            if problem.code != "not_found":
+                raise
+            if place == len(sorts):
+                detail = problem.body.get("detail") if sort else f"no channel and no supply {subject!r} was known then"
+                raise Problem(problem.status, {**problem.body, "detail": detail}) from problem
+    raise AssertionError("every sort was asked for")

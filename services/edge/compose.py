@@ -37,6 +37,7 @@ from services.edge.routes.listener import Listener
 from services.edge.routes.models import ModelRoutes
 from services.edge.routes.openapi import DocumentRoutes
 from services.edge.routes.operators import OperatorRoutes
+from services.edge.routes.pasts import PastRoutes
 from services.edge.routes.probes import ProbeRoutes
 from services.edge.routes.replays import ReplayRoutes
 from services.edge.routes.runs import RunRoutes
@@ -165,6 +166,7 @@ class House:
             ModelRoutes(self._catalog),
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes),
             OperatorRoutes(self._routing, self._health, self._capacity),
+            PastRoutes(self._routing, self._health),
             CatalogRoutes(self._catalog),
             KeyRoutes(self._keys, self.authenticator, self.world, os.urandom),
             ProbeRoutes(self._probes(), self._metrics),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from services.edge.domain import replay_shapes, shapes
+from services.edge.domain import past_shapes, replay_shapes, shapes
 from services.edge.domain.keys import Key
 from services.edge.domain.orders import Order
 
@@ -129,8 +129,18 @@ class Routing(Protocol):
         """Attempts whose submission is uncertain or unresolved, a page of Tasks at a time."""
         ...
 
-    async def alerts(self, kind: str, subject: str, size: int, token: str) -> tuple[list[shapes.Alert], str]:
+    async def alerts(
+        self, kind: str, subject: str, open_only: bool, size: int, token: str
+    ) -> tuple[list[shapes.Alert], str]:
         """Alerts, newest first; empty filters mean all."""
+        ...
+
+    async def acknowledge(self, alert_id: str) -> shapes.Alert:
+        """An operator has seen it; Fault not_found."""
+        ...
+
+    async def explanation(self, task_id: str) -> past_shapes.Explanation:
+        """Why it went where it went; Fault not_found."""
         ...
 
     async def resolve(self, attempt_id: str, resolution: str, provider_task_id: str, comment: str) -> shapes.Task:
@@ -175,6 +185,10 @@ class Health(Protocol):
 
     async def snapshot(self) -> shapes.Health:
         """The state of every Channel and Supply."""
+        ...
+
+    async def past(self, sort: str, subject_id: str, at: datetime | None) -> past_shapes.PastHealth:
+        """A `channel` or `supply` at a time, None = now; Fault not_found where it was not declared then."""
         ...
 
     async def ping(self) -> None:

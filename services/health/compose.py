@@ -13,6 +13,7 @@ from pointsman.health.v1.health_service_pb2_grpc import add_HealthServiceService
 from services.health.app.apply_targets import ApplyTargets
 from services.health.app.changes import Changes
 from services.health.app.check_history import CheckHistory
+from services.health.app.explain_state import ExplainState
 from services.health.app.forget import ForgetOutcomes
 from services.health.app.list_events import ListEvents
 from services.health.app.reconcile import Reconcile
@@ -48,7 +49,7 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
 
 def assemble(store: HealthStore, settings: Settings, world: World, migration: Step | None = None) -> ComposedContext:
     """The context over a store of the caller's choice."""
-    clock, changes = world.clock, Changes()
+    clock, changes, history = world.clock, Changes(), CheckHistory(store)
     reconcile = Reconcile(store, clock, changes)
     snapshot = GetSnapshot(store, clock, reconcile)
     servicer = HealthServicer(
@@ -59,6 +60,8 @@ def assemble(store: HealthStore, settings: Settings, world: World, migration: St
             events=ListEvents(store),
             set_state=SetState(store, clock, changes),
             apply=ApplyTargets(store, clock, changes),
+            explain=ExplainState(store),
+            history=history,
         )
     )
     forget = ForgetOutcomes(store, clock, settings.keep_outcomes_s)
@@ -68,7 +71,7 @@ def assemble(store: HealthStore, settings: Settings, world: World, migration: St
         migration=migration,
         tickers=(
             Ticker("health.reconcile", reconcile, world=world, interval_s=settings.tick_s),
-            Ticker("health.history", CheckHistory(store), world=world, interval_s=settings.check_s),
+            Ticker("health.history", history, world=world, interval_s=settings.check_s),
             Ticker("health.forget", forget, world=world, interval_s=FORGET_S),
         ),
         finish=(store.close,),

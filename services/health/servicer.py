@@ -9,6 +9,8 @@ from pointsman.health.v1 import health_service_pb2 as pb
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceServicer
 from services.health import wire
 from services.health.app.apply_targets import ApplyTargets
+from services.health.app.check_history import CheckHistory
+from services.health.app.explain_state import ExplainState
 from services.health.app.list_events import ListEvents
 from services.health.app.report_outcome import ReportOutcome
 from services.health.app.set_state import SetState
@@ -26,6 +28,8 @@ class UseCases:
     events: ListEvents
     set_state: SetState
     apply: ApplyTargets
+    explain: ExplainState
+    history: CheckHistory
 
 
 class HealthServicer(HealthServiceServicer):
@@ -57,6 +61,15 @@ class HealthServicer(HealthServiceServicer):
         page = await self._do.events(subject, request.page_size, request.page_token)
         events = [wire.event_to_proto(recorded) for recorded in page.events]
         return pb.ListHealthEventsResponse(events=events, next_page_token=page.next_token)
+
+    async def ExplainState(self, request: pb.ExplainStateRequest, context: Any) -> pb.ExplainStateResponse:
+        """The state at a moment, and what brought it there."""
+        subject = wire.subject_from_proto(request.subject, "/subject")
+        return wire.explained_to_proto(await self._do.explain(subject, wire.moment_from_proto(request)))
+
+    async def ListBreaches(self, request: pb.ListBreachesRequest, context: Any) -> pb.ListBreachesResponse:
+        """What the running check found."""
+        return wire.breaches_to_proto(self._do.history.breaches)
 
     async def SetState(self, request: pb.SetStateRequest, context: Any) -> pb.SetStateResponse:
         """An operator's word."""

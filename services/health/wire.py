@@ -1,5 +1,6 @@
 """Messages of `pointsman.health.v1` to domain values and back. Total in both directions; nothing else happens here."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,8 +12,10 @@ from pointsman.common.v1 import subject_pb2
 from pointsman.health.v1 import health_pb2 as pb
 from pointsman.health.v1 import health_service_pb2 as service_pb
 from services.health.app.apply_targets import Target
+from services.health.app.explain_state import Explained
 from services.health.app.report_outcome import Reported
 from services.health.app.snapshot import Snapshot, View
+from services.health.domain.events import Moment
 from services.health.domain.observations import Failed, Outcome
 from services.health.domain.states import State
 from services.health.domain.subjects import Kind, Subject
@@ -158,17 +161,52 @@ def event_to_proto(recorded: Recorded) -> pb.HealthEvent:
     )
 
 
+def moment_from_proto(message: service_pb.ExplainStateRequest) -> Moment:
+    """The moment asked about; without one it is now."""
+    if message.HasField("revision"):
+        if message.revision < 1:
+            raise Fault.invalid(("/revision", "must be at least 1"))
+        return Moment(revision=message.revision)
+    return Moment(at=_time(message.at_time, "/at_time")) if message.HasField("at_time") else Moment()
+
+
+def explained_to_proto(explained: Explained) -> service_pb.ExplainStateResponse:
+    """A subject's past."""
+    health = explained.health
+    past = pb.PastHealth(
+        subject=subject_to_proto(explained.subject),
+        state=STATE_NUMBERS[health.state],
+        epoch=health.epoch,
+        revision=health.revision,
+        recovery_successes=health.recovery_successes,
+        since_time=_stamp(health.since),
+        cooldown_until_time=_stamp(health.cooldown_until) if health.cooldown_until else None,
+        reason=health.reason,
+    )
+    events = [event_to_proto(recorded) for recorded in explained.events]
+    return service_pb.ExplainStateResponse(health=past, cause=event_to_proto(explained.cause), events=events)
+
+
+def breaches_to_proto(breaches: Mapping[Subject, str]) -> service_pb.ListBreachesResponse:
+    """What the running check found."""
+    found = [
+        pb.HistoryBreach(subject=subject_to_proto(subject), description=text)
+        for subject, text in sorted(breaches.items())
+    ]
+    return service_pb.ListBreachesResponse(breaches=found)
+
+
 def reported_to_proto(reported: Reported) -> service_pb.ReportOutcomeResponse:
     """What an outcome did."""
     events = [event_to_proto(recorded) for recorded in reported.events]
     return service_pb.ReportOutcomeResponse(recorded=reported.recorded, events=events)
 
 
-def _time(message: Timestamp) -> datetime:
+def _time(message: Timestamp, at: str = "/outcome") -> datetime:
     try:
         return message.ToDatetime(tzinfo=UTC)
     except ValueError as error:
-        raise Fault.invalid(("/outcome", "a time is out of range")) from error
+        raise Fault.invalid((at, "a time is out of range")) from error
 
 
 def _stamp(at: datetime) -> Timestamp:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
 from libs.faults.fault import Fault
 
@@ -39,6 +40,19 @@ def flag(text: str | None, name: str) -> bool:
     if text in ("1", "true"):
         return True
     raise Fault.invalid((f"/query/{name}", "must be true or false"))
+
+
+def moment(text: str | None, name: str) -> datetime | None:
+    """An RFC 3339 time with its offset; None where nothing is said."""
+    if text is None or text == "":
+        return None
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        value = None
+    if value is None or value.tzinfo is None:
+        raise Fault.invalid((f"/query/{name}", "must be a time such as 2026-01-31T09:30:00Z"))
+    return value
 
 
 def cursor(text: str | None, name: str) -> int:

@@ -1,13 +1,15 @@
 """Health over its stub."""
 
+from datetime import datetime
 from typing import Any
 
 from libs.rpc.faulting import faulting
+from libs.rpc.values import time_to_proto
 from pointsman.common.v1 import subject_pb2
 from pointsman.health.v1 import health_service_pb2 as pb
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
-from services.edge.domain import shapes
-from services.edge.wire import operations
+from services.edge.domain import past_shapes, shapes
+from services.edge.wire import operations, pasts
 
 TIMEOUT_S = 10.0
 
@@ -22,6 +24,14 @@ class HealthPeer:
     async def snapshot(self) -> shapes.Health:
         """See the port."""
         return operations.health(await self._stub.GetSnapshot(pb.GetSnapshotRequest(), timeout=TIMEOUT_S))
+
+    @faulting
+    async def past(self, sort: str, subject_id: str, at: datetime | None) -> past_shapes.PastHealth:
+        """See the port."""
+        kind = operations.CHANNEL if sort == "channel" else operations.SUPPLY
+        subject = subject_pb2.Subject(kind=kind, id=subject_id)
+        request = pb.ExplainStateRequest(subject=subject, at_time=time_to_proto(at))
+        return pasts.past_health(await self._stub.ExplainState(request, timeout=TIMEOUT_S))
 
     @faulting
     async def ping(self) -> None:

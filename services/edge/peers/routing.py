@@ -7,8 +7,9 @@ from libs.rpc.faulting import faulting
 from libs.rpc.values import time_to_proto
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
-from services.edge.domain import replay_shapes, shapes
+from services.edge.domain import past_shapes, replay_shapes, shapes
 from services.edge.ports import Alternative
+from services.edge.wire import pasts
 from services.edge.wire import replays as wire_replays
 from services.edge.wire import tasks as wire_tasks
 
@@ -66,11 +67,27 @@ class RoutingPeer:
         return list(wire_tasks.uncertain_attempts(reply.tasks)), reply.next_page_token
 
     @faulting
-    async def alerts(self, kind: str, subject: str, size: int, token: str) -> tuple[list[shapes.Alert], str]:
+    async def alerts(
+        self, kind: str, subject: str, open_only: bool, size: int, token: str
+    ) -> tuple[list[shapes.Alert], str]:
         """See the port."""
-        request = pb.ListAlertsRequest(kind=kind, subject=subject, page_size=size, page_token=token)
+        request = pb.ListAlertsRequest(
+            kind=kind, subject=subject, open_only=open_only, page_size=size, page_token=token
+        )
         reply = await self._stub.ListAlerts(request, timeout=TIMEOUT_S)
         return [wire_tasks.alert(item) for item in reply.alerts], reply.next_page_token
+
+    @faulting
+    async def acknowledge(self, alert_id: str) -> shapes.Alert:
+        """See the port."""
+        request = pb.AcknowledgeAlertRequest(alert_id=alert_id)
+        return wire_tasks.alert((await self._stub.AcknowledgeAlert(request, timeout=TIMEOUT_S)).alert)
+
+    @faulting
+    async def explanation(self, task_id: str) -> past_shapes.Explanation:
+        """See the port."""
+        reply = await self._stub.ExplainTask(pb.ExplainTaskRequest(task_id=task_id), timeout=TIMEOUT_S)
+        return pasts.explanation(task_id, reply)
 
     @faulting
     async def resolve(self, attempt_id: str, resolution: str, provider_task_id: str, comment: str) -> shapes.Task:

@@ -44,7 +44,12 @@ class OperatorRoutes:
         """Newest first."""
         size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
         kind, subject = asked.query("kind") or "", asked.query("subject") or ""
-        return answer(shapes.AlertList(*await self._routing.alerts(kind, subject, size, token)))
+        open_only = queries.flag(asked.query("open"), "open")
+        return answer(shapes.AlertList(*await self._routing.alerts(kind, subject, open_only, size, token)))
+
+    async def acknowledge(self, asked: Asked) -> Response:
+        """The alert, seen by an operator."""
+        return answer(await self._routing.acknowledge(asked.path("alert_id")))
 
     async def uncertain(self, asked: Asked) -> Response:
         """Attempts whose submission is uncertain or unresolved."""
@@ -65,7 +70,11 @@ class OperatorRoutes:
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
         at = "/v1/operator"
-        filters = (Parameter("kind", "Only this kind."), Parameter("subject", "Only about this id."))
+        filters = (
+            Parameter("kind", "Only this kind."),
+            Parameter("subject", "Only about this id."),
+            Parameter("open", "Only those that nobody has acknowledged.", {"type": "boolean", "default": False}),
+        )
         return (
             Operation(
                 "getHealth", "GET", f"{at}/health", self.health, "The breaker of every Channel and Supply.", OPERATORS,
@@ -78,6 +87,11 @@ class OperatorRoutes:
             Operation(
                 "listAlerts", "GET", f"{at}/alerts", self.alerts, "Alerts, newest first.", OPERATORS,
                 answer=shapes.AlertList, parameters=(*filters, *PAGING), codes=("validation_failed",),
+            ),
+            Operation(
+                "acknowledgeAlert", "POST", f"{at}/alerts/{{alert_id}}:acknowledge", self.acknowledge,
+                "Say that an alert was seen; the same cause raises a new one from now on.", OPERATORS,
+                answer=shapes.Alert, codes=("not_found",),
             ),
             Operation(
                 "listUncertain", "GET", f"{at}/uncertain", self.uncertain,

@@ -84,3 +84,38 @@ def fold(events: Iterable[Event]) -> Health | None:
     for event in events:
         health = applied(health, event)
     return health
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point of a subject's past: a time, or the revision that a decision saw. Both None: now."""
+
+    at: datetime | None = None
+    revision: int | None = None
+
+    def precedes(self, event: Event) -> bool:
+        """True when the event came after the moment. A remark changes nothing, so a revision ends before a change."""
+        if self.revision is not None:
+            return event.revision > self.revision and event.kind not in REMARKS
+        return self.at is not None and event.at > self.at
+
+
+class Past:
+    """A history read up to a moment, event by event: the state then, and the event with which it began."""
+
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
+        self.health: Health | None = None
+        self.cause: Event | None = None
+        self.ended = False
+
+    def take(self, event: Event) -> bool:
+        """Take the next event of the history; True if it belongs to the moment. After the first change that lies
+        behind the moment nothing does. ValueError as `applied`."""
+        if self.ended or self._moment.precedes(event):
+            self.ended = self.ended or event.kind not in REMARKS
+            return False
+        self.health = applied(self.health, event)
+        if event.kind not in REMARKS and (self.cause is None or enters(event)):
+            self.cause = event
+        return True

@@ -13,16 +13,8 @@ from services.routing.app.waiting_room import WaitingRoom
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
 from services.routing.domain.task import Failure, Task
-from services.routing.ports import (
-    Alert,
-    AlertStore,
-    Capacity,
-    CatalogReader,
-    Health,
-    Provider,
-    Quotes,
-    TaskStore,
-)
+from services.routing.ports import Capacity, CatalogReader, Health, Provider, Quotes, TaskStore
+from services.routing.ports.alerts import Alert, AlertStore
 from services.routing.settings import Settings
 
 if TYPE_CHECKING:

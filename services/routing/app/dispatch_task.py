@@ -16,7 +16,8 @@ from services.routing.domain.availability import gate_in_words
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.task import Attempt, AttemptState, Task
-from services.routing.ports import Alert, Refused, Reserved, Write
+from services.routing.ports import Refused, Reserved, Write
+from services.routing.ports.alerts import Alert
 
 
 async def dispatch_task(desk: Desk, task: Task) -> None:

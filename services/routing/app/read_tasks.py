@@ -1,12 +1,10 @@
-"""Tasks for those who ask: one, many, their rounds, their story."""
+"""Tasks for those who ask: one, many, their rounds."""
 
 from collections.abc import AsyncIterator
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
 from services.routing.domain.rounds import SelectionRound
-from services.routing.domain.selection_record import recorded_decision
-from services.routing.domain.story import tell
 from services.routing.domain.task import TERMINAL_TASKS, Task
 
 WATCH_INTERVAL_S = 0.25
@@ -24,14 +22,6 @@ async def list_rounds(desk: Desk, task_id: str, tenant: str = "") -> tuple[Selec
     """Every selection round, oldest first. Fault `not_found`."""
     await get_task(desk, task_id, tenant)
     return await desk.store.rounds(task_id)
-
-
-async def explain_task(desk: Desk, task_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(the four steps of the last round, the story in sentences). Fault `not_found`."""
-    task = await get_task(desk, task_id)
-    rounds = await desk.store.rounds(task_id)
-    steps = recorded_decision(rounds[-1].record).steps if rounds else ()
-    return steps, tell(task, rounds)
 
 
 async def watch_task(desk: Desk, task_id: str) -> AsyncIterator[Task]:

@@ -9,6 +9,7 @@ from pointsman.health.v1 import health_service_pb2 as pb
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import HealthView
+from services.routing.domain.refusals import HealthCause
 from services.routing.domain.task import Attempt, Failure
 from services.routing.wire import peers as wire
 
@@ -38,3 +39,15 @@ class RemoteHealth:
         """See the port."""
         answer = await self._stub.ApplyTargets(wire.targets_to_proto(catalog), timeout=self._timeout_s)
         return int(answer.catalog_revision)
+
+    @faulting
+    async def cause_of(self, sort: str, name: str, revision: int) -> HealthCause:
+        """See the port."""
+        asked = pb.ExplainStateRequest(subject=wire.subject_to_proto(sort, name), revision=revision)
+        return wire.cause_from_proto(await self._stub.ExplainState(asked, timeout=self._timeout_s))
+
+    @faulting
+    async def breaches(self) -> Mapping[str, str]:
+        """See the port."""
+        answer = await self._stub.ListBreaches(pb.ListBreachesRequest(), timeout=self._timeout_s)
+        return {item.subject.id: item.description for item in answer.breaches}

@@ -5,15 +5,18 @@ from typing import Any
 
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
+from services.routing.app.acknowledge_alert import acknowledge_alert
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
-from services.routing.app.read_tasks import explain_task, get_task, list_rounds, watch_task
+from services.routing.app.explain_task import explain_task
+from services.routing.app.read_tasks import get_task, list_rounds, watch_task
 from services.routing.app.replay_selection import replay_selection
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.app.submit_task import check_task, submit_task
 from services.routing.app.what_if import what_if
 from services.routing.wire import replay as wire_replay
 from services.routing.wire import task as wire
+from services.routing.wire.refusals import explanation_to_proto
 
 
 class RoutingServicer(RoutingServiceServicer):
@@ -57,8 +60,7 @@ class RoutingServicer(RoutingServiceServicer):
 
     async def ExplainTask(self, request: pb.ExplainTaskRequest, context: Any) -> pb.ExplainTaskResponse:
         """Why it went where it went."""
-        steps, story = await explain_task(self._desk, request.task_id)
-        return pb.ExplainTaskResponse(steps=steps, story=story)
+        return explanation_to_proto(await explain_task(self._desk, request.task_id))
 
     async def ReplaySelection(self, request: pb.ReplaySelectionRequest, context: Any) -> pb.ReplaySelectionResponse:
         """Decides saved rounds again and compares byte for byte."""
@@ -78,6 +80,10 @@ class RoutingServicer(RoutingServiceServicer):
 
     async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
         """Alerts, newest first."""
-        size = wire.page_size(request.page_size)
-        found, token = await self._desk.store.alerts(request.kind, request.subject, size, request.page_token)
+        found, token = await self._desk.store.alerts(wire.alerts_from_proto(request))
         return pb.ListAlertsResponse(alerts=[wire.alert_to_proto(item) for item in found], next_page_token=token)
+
+    async def AcknowledgeAlert(self, request: pb.AcknowledgeAlertRequest, context: Any) -> pb.AcknowledgeAlertResponse:
+        """An operator has seen it."""
+        seen = await acknowledge_alert(self._desk, request.alert_id)
+        return pb.AcknowledgeAlertResponse(alert=wire.alert_to_proto(seen))

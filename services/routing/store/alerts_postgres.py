@@ -1,13 +1,14 @@
 """Alerts in PostgreSQL: one open row for each dedupe key."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.store.database import Database
-from services.routing.ports import Alert
+from services.routing.ports.alerts import Alert, AlertQuery
 from services.routing.store.paging import key_of, token_of
 from services.routing.store.tasks_rows import alert_of, alert_row
 from services.routing.store.tasks_tables import alerts
@@ -25,20 +26,34 @@ class PostgresAlerts:
             async with self._database.unit() as tx:
                 await write_alerts(tx, raised)
 
-    async def alerts(self, kind: str, subject: str, page_size: int, page_token: str) -> tuple[tuple[Alert, ...], str]:
+    async def alerts(self, query: AlertQuery) -> tuple[tuple[Alert, ...], str]:
         """See the port."""
-        wanted = select(alerts).order_by(alerts.c.created_at.desc(), alerts.c.id.desc()).limit(page_size + 1)
-        after = key_of(page_token)
+        wanted = select(alerts).order_by(alerts.c.created_at.desc(), alerts.c.id.desc()).limit(query.page_size + 1)
+        after = key_of(query.page_token)
         if after is not None:
             wanted = wanted.where(func.row(alerts.c.created_at, alerts.c.id) < func.row(*after))
-        if kind:
-            wanted = wanted.where(alerts.c.kind == kind)
-        if subject:
-            wanted = wanted.where(alerts.c.subject == subject)
+        if query.kind:
+            wanted = wanted.where(alerts.c.kind == query.kind)
+        if query.subject:
+            wanted = wanted.where(alerts.c.subject == query.subject)
+        if query.open_only:
+            wanted = wanted.where(alerts.c.acknowledged_at.is_(None))
         async with self._database.read() as tx:
             found = [alert_of(row) for row in (await tx.execute(wanted)).mappings()]
-        page = found[:page_size]
+        page = found[: query.page_size]
         return tuple(page), token_of(page[-1].created_at, page[-1].id) if len(found) > len(page) else ""
+
+    async def acknowledge(self, alert_id: str, now: datetime) -> Alert | None:
+        """See the port."""
+        seen = (
+            update(alerts)
+            .where(alerts.c.id == alert_id)
+            .values(acknowledged_at=func.coalesce(alerts.c.acknowledged_at, now))
+            .returning(alerts)
+        )
+        async with self._database.unit() as tx:
+            row = (await tx.execute(seen)).mappings().one_or_none()
+        return None if row is None else alert_of(row)
 
 
 async def write_alerts(tx: AsyncConnection, raised: Sequence[Alert]) -> None:

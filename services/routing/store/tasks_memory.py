@@ -10,7 +10,8 @@ from libs.kernel.money import Money
 from services.routing.domain.fairness import WEIGHTS, Turns
 from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
-from services.routing.ports import Alert, Lane, TaskQuery, Write
+from services.routing.ports import Lane, TaskQuery, Write
+from services.routing.ports.alerts import Alert, AlertQuery
 from services.routing.store.paging import key_of, token_of
 
 _LANES = {
@@ -197,18 +198,26 @@ class MemoryTasks:
         """See the port."""
         self._raise(raised)
 
-    async def alerts(self, kind: str, subject: str, page_size: int, page_token: str) -> tuple[tuple[Alert, ...], str]:
+    async def alerts(self, query: AlertQuery) -> tuple[tuple[Alert, ...], str]:
         """See the port."""
-        after = key_of(page_token)
+        after = key_of(query.page_token)
         found = [
             alert
             for alert in sorted(self._alerts.values(), key=lambda item: (item.created_at, item.id), reverse=True)
-            if (not kind or alert.kind == kind)
-            and (not subject or alert.subject == subject)
+            if (not query.kind or alert.kind == query.kind)
+            and (not query.subject or alert.subject == query.subject)
+            and not (query.open_only and alert.acknowledged_at)
             and (after is None or (alert.created_at, alert.id) < after)
         ]
-        page = tuple(found[:page_size])
+        page = tuple(found[: query.page_size])
         return page, token_of(page[-1].created_at, page[-1].id) if len(found) > len(page) else ""
+
+    async def acknowledge(self, alert_id: str, now: datetime) -> Alert | None:
+        """See the port."""
+        known = self._alerts.get(alert_id)
+        if known is not None and known.acknowledged_at is None:
+            known = self._alerts[alert_id] = replace(known, acknowledged_at=now)
+        return known
 
     def _tasks(self) -> Iterable[Task]:
         return (row.task for row in self._rows.values())

@@ -10,7 +10,7 @@ from services.routing.domain.request import Request
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.domain.task import Attempt, AttemptState, Failure, Result, Task, TaskState
 from services.routing.domain.thaw import thaw
-from services.routing.ports import Alert
+from services.routing.ports.alerts import Alert
 
 Row = Mapping[Any, Any]
 CLASSES = tuple(WEIGHTS)

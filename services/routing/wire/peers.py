@@ -22,6 +22,7 @@ from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Admin, Catalog, Channel, Limits, Supply
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.feedback import Feedback, Pace
+from services.routing.domain.refusals import HealthCause
 from services.routing.domain.task import Artifact, Attempt, Failure
 from services.routing.ports import Delivered, Polled, Priced, Reconciled, Refused, Reserved, Submitted
 from services.routing.wire import failures
@@ -118,6 +119,19 @@ def _thresholds(declared: Mapping[str, float]) -> health_pb2.Thresholds:
         if name in declared:
             setattr(message, name, float(declared[name]) if name in _RATES else int(declared[name]))
     return message
+
+
+def subject_to_proto(sort: str, name: str) -> subject_pb2.Subject:
+    """A `channel` or a `supply`."""
+    return subject_pb2.Subject(kind=CHANNEL if sort == "channel" else SUPPLY, id=name)
+
+
+def cause_from_proto(message: health_service_pb2.ExplainStateResponse) -> HealthCause:
+    """The event that brought a subject where it was."""
+    event, at = message.cause, time_from_proto(message.cause.observe_time)
+    assert at is not None  # every event has a time
+    until = time_from_proto(message.health.cooldown_until_time)
+    return HealthCause(event.sequence, event.kind, event.reason, event.attempt_id, at, until)
 
 
 # --- Capacity ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from services.routing.domain.request import Request
 from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.selection_record import recorded_decision, recorded_inputs
 from services.routing.domain.task import Attempt, Result, Task, TaskState
-from services.routing.ports import Alert, TaskQuery
+from services.routing.ports import TaskQuery
+from services.routing.ports.alerts import Alert, AlertQuery
 from services.routing.wire import failures
 
 DEFAULT_PAGE = 100
@@ -62,6 +63,13 @@ def query_from_proto(message: routing_service_pb2.ListTasksRequest) -> TaskQuery
         tenant=message.tenant,
         page_size=page_size(message.page_size),
         page_token=message.page_token,
+    )
+
+
+def alerts_from_proto(message: routing_service_pb2.ListAlertsRequest) -> AlertQuery:
+    """Which alerts are asked for."""
+    return AlertQuery(
+        message.kind, message.subject, message.open_only, page_size(message.page_size), message.page_token
     )
 
 

@@ -11,7 +11,15 @@ from pointsman.capacity.v1.capacity_service_pb2_grpc import CapacityServiceServi
 from pointsman.common.v1 import artifact_pb2, subject_pb2
 from pointsman.health.v1 import health_pb2, health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceServicer
-from pointsman.routing.v1 import alert_pb2, catalog_pb2, catalog_service_pb2, replay_pb2, routing_service_pb2, task_pb2
+from pointsman.routing.v1 import (
+    alert_pb2,
+    catalog_pb2,
+    catalog_service_pb2,
+    refusal_pb2,
+    replay_pb2,
+    routing_service_pb2,
+    task_pb2,
+)
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceServicer
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from tests.contract.edge.values import at, struct
@@ -137,7 +145,30 @@ class FakeRouting(RoutingServiceServicer):
     async def ListAlerts(self, request: Any, context: Any) -> Any:
         """Those of a kind."""
         fits = [alert for alert in self.alerts if request.kind in ("", alert.kind)]
+        fits = [alert for alert in fits if not (request.open_only and alert.HasField("acknowledge_time"))]
         return routing_service_pb2.ListAlertsResponse(alerts=fits)
+
+    async def AcknowledgeAlert(self, request: Any, context: Any) -> Any:
+        """By id."""
+        for alert in self.alerts:
+            if alert.id == request.alert_id:
+                alert.acknowledge_time.CopyFrom(at(9))
+                return routing_service_pb2.AcknowledgeAlertResponse(alert=alert)
+        raise Fault.of("not_found", "no such alert")
+
+    async def ExplainTask(self, request: Any, context: Any) -> Any:
+        """A refusal whose cause is known, and one without."""
+        self._find(routing_service_pb2.GetTaskRequest(task_id=request.task_id))
+        channel, supply = subject_pb2.Subject(kind=2, id="a"), subject_pb2.Subject(kind=3, id="b/x")
+        cause = refusal_pb2.HealthCause(
+            sequence=4, kind="opened", reason="key_invalid", attempt_id="a9", observe_time=at(1),
+            cooldown_until_time=at(301),
+        )  # fmt: skip
+        known = refusal_pb2.HealthRefusal(
+            round=1, supply_id="a/x", subject=channel, state="circuit_open", revision=7, decide_time=at(2), cause=cause
+        )
+        bare = refusal_pb2.HealthRefusal(round=1, supply_id="b/x", subject=supply, state="probing", decide_time=at(2))
+        return routing_service_pb2.ExplainTaskResponse(steps=["1"], story=["It was."], refusals=[known, bare])
 
     async def ResolveAttempt(self, request: Any, context: Any) -> Any:
         """Keeps the request."""
@@ -214,6 +245,7 @@ class FakeHealth(HealthServiceServicer):
 
     def __init__(self) -> None:
         self.fault: Exception | None = None
+        self.asked: list[Any] = []
 
     async def GetSnapshot(self, request: Any, context: Any) -> Any:
         """Both, or the fault."""
@@ -237,6 +269,21 @@ class FakeHealth(HealthServiceServicer):
             reason="recovering",
         )
         return health_service_pb2.GetSnapshotResponse(subjects=[channel, supply], snapshot_time=at())
+
+    async def ExplainState(self, request: Any, context: Any) -> Any:
+        """An open circuit for every Supply; keeps the request."""
+        if request.subject.kind != 3:
+            raise Fault.of("not_found", "was not declared at that moment")
+        self.asked.append(request)
+        cause = health_pb2.HealthEvent(
+            sequence=2, subject=request.subject, kind="opened", from_state=1, to_state=3, epoch=2,
+            reason="model_unavailable", attempt_id="a7", observe_time=at(1),
+        )  # fmt: skip
+        past = health_pb2.PastHealth(
+            subject=request.subject, state=3, epoch=2, revision=2, since_time=at(1), cooldown_until_time=at(61),
+            reason="model_unavailable",
+        )  # fmt: skip
+        return health_service_pb2.ExplainStateResponse(health=past, cause=cause, events=[cause])
 
 
 class FakeCapacity(CapacityServiceServicer):

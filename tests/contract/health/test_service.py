@@ -1,6 +1,7 @@
 """Health through its real wire, on every store."""
 
 import asyncio
+from typing import Any
 
 import grpc
 import pytest
@@ -17,6 +18,13 @@ RECOVERING = pb.HEALTH_STATE_RECOVERING
 HEALTHY = pb.HEALTH_STATE_HEALTHY
 DEGRADED = pb.HEALTH_STATE_DEGRADED
 DISABLED = pb.HEALTH_STATE_DISABLED
+
+
+async def refused(call: Any) -> str:
+    """The code that a call is refused with."""
+    with pytest.raises(grpc.aio.AioRpcError) as answer:
+        await call
+    return from_rpc_error(answer.value).code
 
 
 async def opened(wire: HealthWire) -> None:
@@ -250,6 +258,43 @@ async def test_events_are_immutable_counted_and_paged(wire: HealthWire) -> None:
             break
     assert [event for event in paged if event.subject == SUPPLY] == events
     assert len(paged) == len(events) + len(await wire.events(CHANNEL)) + len(await wire.events(OTHER))
+
+
+async def test_a_state_of_the_past_is_explained(wire: HealthWire) -> None:
+    """HLT-12: at a time or at a revision: state, reason, successes, cooldown, and the event that brought it there."""
+    await wire.apply()
+    await opened(wire)
+    seen = await wire.health()
+    wire.clock.advance(60)
+    await wire.report()
+    request = service_pb.ExplainStateRequest(subject=SUPPLY)
+    now = await wire.stub.ExplainState(request, timeout=TIMEOUT_S)
+    assert (now.health.state, now.health.recovery_successes, now.cause.kind) == (PROBING, 1, "probing")
+    assert [event.kind for event in now.events] == ["probing", "step"]
+    at = service_pb.ExplainStateRequest(subject=SUPPLY, at_time=seen.since_time)
+    by_revision = service_pb.ExplainStateRequest(subject=SUPPLY, revision=seen.revision)
+    for asked in (at, by_revision):
+        then = await wire.stub.ExplainState(asked, timeout=TIMEOUT_S)
+        assert (then.health.state, then.health.reason) == (OPEN, seen.reason)
+        assert (then.cause.kind, then.cause.attempt_id) == ("opened", "attempt-1")
+        assert then.health.cooldown_until_time == seen.cooldown_until_time
+        assert then.health.revision == seen.revision
+
+
+async def test_a_past_that_never_was(wire: HealthWire) -> None:
+    """HLT-12: unknown subjects and times before the first event are `not_found`; nonsense is named."""
+    await wire.apply()
+    nobody = subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_SUPPLY, id="nobody")
+    long_ago = service_pb.ExplainStateRequest(subject=SUPPLY)
+    long_ago.at_time.FromSeconds(1)
+    for request, code in (
+        (service_pb.ExplainStateRequest(subject=nobody), "not_found"),
+        (long_ago, "not_found"),
+        (service_pb.ExplainStateRequest(), "validation_failed"),
+        (service_pb.ExplainStateRequest(subject=SUPPLY, revision=-1), "validation_failed"),
+    ):
+        assert await refused(wire.stub.ExplainState(request, timeout=TIMEOUT_S)) == code
+    assert not (await wire.stub.ListBreaches(service_pb.ListBreachesRequest(), timeout=TIMEOUT_S)).breaches
 
 
 async def test_targets_are_declarative(wire: HealthWire) -> None:

@@ -14,7 +14,8 @@ from libs.store.migrations import migrate
 from services.routing.domain import transitions
 from services.routing.domain.request import Request
 from services.routing.domain.task import Attempt, AttemptState, Task, TaskState
-from services.routing.ports import Alert, Write
+from services.routing.ports import Write
+from services.routing.ports.alerts import Alert
 from services.routing.store.tasks_memory import MemoryTasks
 from services.routing.store.tasks_postgres import PostgresTasks
 from tests.support.worlds import START

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.routing.tasks_stores import KINDS, alert, opened, queued, write
+from services.routing.ports.alerts import AlertQuery
+from tests.contract.routing.tasks_stores import KINDS, alert, at, opened, queued, write
 
 
 @pytest.fixture(params=KINDS)
@@ -25,7 +26,7 @@ async def test_an_open_alert_counts_instead_of_repeating(store: Any):
     """TIER-7: one alert for each dedupe key while it is open; raised again it counts and tells the newest words."""
     await store.raise_alerts([alert("1", "breaker_opened:a:1")])
     await store.raise_alerts([alert("2", "breaker_opened:a:1", message="Still open."), alert("3", "other")])
-    page, _ = await store.alerts("", "", 10, "")
+    page, _ = await store.alerts(AlertQuery())
     assert {(item.id, item.count, item.message) for item in page} == {
         ("1", 2, "Still open."),
         ("3", 1, "The circuit is open."),
@@ -35,12 +36,12 @@ async def test_an_open_alert_counts_instead_of_repeating(store: Any):
 async def test_alerts_are_found_newest_first(store: Any):
     """TIER-7: by kind and subject, in pages."""
     await store.raise_alerts([alert(str(n), f"k{n}", created=n, subject="ab"[n % 2]) for n in range(5)])
-    page, token = await store.alerts("breaker_opened", "", 3, "")
-    rest, end = await store.alerts("breaker_opened", "", 3, token)
+    page, token = await store.alerts(AlertQuery(kind="breaker_opened", page_size=3))
+    rest, end = await store.alerts(AlertQuery(kind="breaker_opened", page_size=3, page_token=token))
     assert [item.id for item in (*page, *rest)] == ["4", "3", "2", "1", "0"]
     assert end == ""
-    assert [item.id for item in (await store.alerts("", "b", 10, ""))[0]] == ["3", "1"]
-    assert (await store.alerts("cost_anomaly", "", 10, ""))[0] == ()
+    assert [item.id for item in (await store.alerts(AlertQuery(subject="b")))[0]] == ["3", "1"]
+    assert (await store.alerts(AlertQuery(kind="cost_anomaly")))[0] == ()
 
 
 async def test_an_alert_about_a_task_is_written_with_it(store: Any):
@@ -48,4 +49,19 @@ async def test_an_alert_about_a_task_is_written_with_it(store: Any):
     await store.add(queued("t1"))
     task = await store.claim_one("t1", "w", queued("t1").created_at, queued("t1").created_at)
     await store.save(write(task, task, alerts=(alert("1", "k"),)))
-    assert [item.id for item in (await store.alerts("", "", 10, ""))[0]] == ["1"]
+    assert [item.id for item in (await store.alerts(AlertQuery()))[0]] == ["1"]
+
+
+async def test_an_alert_that_was_seen_makes_room_for_a_new_one(store: Any):
+    """OPS-6: the first acknowledgement stands; what goes on is a new alert, and both are found."""
+    await store.raise_alerts([alert("1", "k"), alert("2", "other", created=1)])
+    seen = await store.acknowledge("1", at(5))
+    assert seen.acknowledged_at == at(5)
+    assert (await store.acknowledge("1", at(9))).acknowledged_at == at(5)
+    assert await store.acknowledge("nobody", at(9)) is None
+    await store.raise_alerts([alert("3", "k", created=2), alert("4", "other")])
+    found, _ = await store.alerts(AlertQuery())
+    assert [(item.id, item.count) for item in found] == [("3", 1), ("2", 2), ("1", 1)]
+    still, token = await store.alerts(AlertQuery(open_only=True, page_size=1))
+    rest, _ = await store.alerts(AlertQuery(open_only=True, page_token=token))
+    assert [item.id for item in (*still, *rest)] == ["3", "2"]

@@ -16,6 +16,8 @@ from libs.rpc.values import time_to_proto
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1 import task_pb2
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
+from services.routing.domain.decision import HealthView
+from services.routing.domain.refusals import HealthCause
 from services.routing.servicer.routing import RoutingServicer
 from tests.unit.routing.dispatch_fakes import Stage, stage
 
@@ -172,3 +174,34 @@ async def test_alerts_can_be_read(door: Door):
     alerts = (await door.call("ListAlerts", pb.ListAlertsRequest(kind="submission_unresolved"))).alerts
     assert [(alert.severity, alert.link, alert.count) for alert in alerts] == [("critical", "/v1/tasks/t1", 1)]
     assert (await door.call("ListAlerts", pb.ListAlertsRequest(subject="nobody"))).alerts == []
+    (alert,) = alerts
+    for _ in range(2):
+        seen = (await door.call("AcknowledgeAlert", pb.AcknowledgeAlertRequest(alert_id=alert.id))).alert
+        assert seen.HasField("acknowledge_time")
+    still = (await door.call("ListAlerts", pb.ListAlertsRequest(open_only=True))).alerts
+    assert [item.kind for item in still] == ["cost_anomaly"]
+    assert (await door.refused("AcknowledgeAlert", pb.AcknowledgeAlertRequest(alert_id="x"))).code == "not_found"
+
+
+async def test_a_refusal_for_health_names_its_event(door: Door):
+    """SEL-24: the Channel's or the Supply's, at the revision that the round saw; without it while health is away."""
+    health, clock = door.play.health, door.play.clock
+    health.channels["a"] = HealthView("circuit_open", 2, 7, 0, cooldown_until=clock.now() + timedelta(seconds=60))
+    health.causes["channel", "a", 7] = HealthCause(4, "opened", "key_invalid", "a9", clock.now())
+    await door.submit()
+    await door.play.work()
+    asked = pb.ExplainTaskRequest(task_id="t1")
+    told = await door.call("ExplainTask", asked)
+    (refusal,) = told.refusals
+    assert (refusal.round, refusal.supply_id, refusal.subject.id, refusal.state) == (1, "a/clip", "a", "circuit_open")
+    assert (refusal.cause.kind, refusal.cause.reason, refusal.cause.attempt_id) == ("opened", "key_invalid", "a9")
+    health.away = Fault.of("peer_unavailable", "gone")
+    bare = await door.call("ExplainTask", asked)
+    assert not bare.refusals[0].HasField("cause")
+    assert bare.story == told.story
+    health.channels["a"], health.away = HealthView("healthy", 3, 9), None
+    health.supplies["a/clip"] = HealthView("disabled", 4, 3, 0)
+    await door.submit("t2")
+    await door.play.work()
+    (refusal,) = (await door.call("ExplainTask", pb.ExplainTaskRequest(task_id="t2"))).refusals
+    assert (refusal.subject.id, refusal.state, refusal.HasField("cause")) == ("a/clip", "disabled", False)

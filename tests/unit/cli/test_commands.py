@@ -139,7 +139,7 @@ def test_a_file_that_is_no_text_is_no_catalogue(tmp_path: Path) -> None:
 def test_empty_lists_say_so() -> None:
     """OPS-8: a table without rows is no answer; a filter that finds nothing says what there is to ask for."""
     some = {"kind": "breaker_opened"}
-    assert invoke(alerts, FakeServer({"/v1/operator/alerts": {"alerts": []}})).output == "no alerts\n"
+    assert invoke(alerts, FakeServer({"/v1/operator/alerts": {"alerts": []}})).output == "no open alerts\n"
     assert invoke(run, FakeServer({"/v1/runs": {"runs": [], "next_page_token": ""}}), "list").output == "no runs\n"
 
     class OneKind(FakeServer):

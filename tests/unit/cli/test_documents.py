@@ -26,11 +26,16 @@ def commands(document: Path) -> list[list[str]]:
 def verb_of(words: list[str]) -> tuple[click.Command, list[str]]:
     """The command that these words name, and what is left of them."""
     command: click.Command = main
-    while isinstance(command, click.Group):
+    while isinstance(command, click.Group) and not (alone(command) and (words or [""])[0] not in command.commands):
         assert words, f"{command.name} needs a verb"
         assert words[0] in command.commands, words
         command, words = command.commands[words[0]], words[1:]
     return command, words
+
+
+def alone(command: click.Group) -> bool:
+    """Whether the verb means something without another one behind it."""
+    return command.invoke_without_command
 
 
 def shipped() -> dict[str, Any]:

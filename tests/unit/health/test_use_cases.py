@@ -5,15 +5,18 @@ from datetime import timedelta
 
 import pytest
 
+from libs.faults.fault import Fault
 from libs.telemetry import metrics
 from services.health.app import meters
 from services.health.app.changes import Changes
 from services.health.app.check_history import CheckHistory
+from services.health.app.explain_state import ExplainState
 from services.health.app.forget import ForgetOutcomes
 from services.health.app.reconcile import Reconcile
 from services.health.compose import build
 from services.health.domain.breaker import declared, step
-from services.health.domain.observations import Command, Declared, Outcome
+from services.health.domain.events import Moment
+from services.health.domain.observations import Command, Declared, Failure, Family, Outcome, Success
 from services.health.domain.states import Signal, State
 from services.health.domain.subjects import Subject
 from services.health.domain.thresholds import Thresholds
@@ -126,3 +129,65 @@ async def test_the_context_starts_and_stops() -> None:
     await context.start()
     await context.stop()
     await context.stop()
+
+
+async def fallen_and_risen(clock: SteeredClock) -> MemoryHealthStore:
+    """An open Supply: opened at once, probed after a minute, opened again ten seconds later, with a remark between."""
+    store = await opened(clock)
+    clock.advance(60)
+    await Reconcile(store, clock, Changes())()
+    clock.advance(10)
+    async with store.unit() as unit:
+        record = (await unit.lock(None))[SUBJECT]
+        late = Success("old", record.breaker.health.epoch - 1, clock.now())
+        breaker, ignored = step(record.breaker, late, clock.now())
+        failed = Failure("a7", clock.now(), "provider_error", Family.SERVER)
+        breaker, reopened = step(breaker, failed, clock.now())
+        events = (*ignored, *reopened)
+        await unit.put(record.advanced(breaker, events), events)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("after_s", "state", "cause"),
+    [
+        (0.0, State.CIRCUIT_OPEN, "opened"),
+        (59.9, State.CIRCUIT_OPEN, "opened"),
+        (60.0, State.PROBING, "probing"),
+        (69.9, State.PROBING, "probing"),
+        (70.0, State.CIRCUIT_OPEN, "reopened"),
+        (9999.0, State.CIRCUIT_OPEN, "reopened"),
+    ],
+)
+async def test_the_past_is_folded_up_to_a_time(after_s: float, state: State, cause: str) -> None:
+    """HLT-12: the state at any time, its reason and the event that brought it there, from the history alone."""
+    explain = ExplainState(await fallen_and_risen(SteeredClock()))
+    told = await explain(SUBJECT, Moment(at=START + timedelta(seconds=after_s)))
+    assert (told.health.state, told.cause.event.kind) == (state, cause)
+    assert told.health.since == told.cause.event.at
+    assert told.events[0] == told.cause
+
+
+async def test_the_past_is_folded_up_to_what_a_decision_saw() -> None:
+    """HLT-12: a revision names the state exactly, whenever its event was observed; absent, it is the present."""
+    store = await fallen_and_risen(SteeredClock())
+    explain = ExplainState(store)
+    (record,) = await store.records()
+    now = await explain(SUBJECT, Moment())
+    assert now.health == record.breaker.health
+    assert now.cause.event.attempt_id == "a7"
+    seen = await explain(SUBJECT, Moment(revision=record.breaker.health.revision - 1))
+    assert seen.health.state is State.PROBING
+    assert [stored.event.kind for stored in seen.events] == ["probing", "stale_ignored"]
+
+
+async def test_there_is_no_past_before_the_first_event() -> None:
+    """HLT-12: what was not declared yet, or never, had no state."""
+    explain = ExplainState(await opened(SteeredClock()))
+    for subject, moment in (
+        (SUBJECT, Moment(at=START - timedelta(seconds=1))),
+        (Subject.channel("nobody"), Moment()),
+    ):
+        with pytest.raises(Fault) as refused:
+            await explain(subject, moment)
+        assert refused.value.code == "not_found"

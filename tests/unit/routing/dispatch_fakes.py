@@ -1,6 +1,6 @@
 """Peers of routing that a test scripts, and a stage on which Tasks are driven step by step under a steered clock."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -22,7 +22,7 @@ from services.routing.domain.catalog import Catalog, Channel, Supply
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.feedback import SILENT, Feedback
 from services.routing.domain.request import Request
-from services.routing.domain.task import Artifact, Attempt, Failure, Task
+from services.routing.domain.task import Artifact, Attempt, Task
 from services.routing.ports import (
     Delivered,
     Lane,
@@ -36,14 +36,10 @@ from services.routing.ports import (
 from services.routing.settings import Settings
 from services.routing.store.tasks_memory import MemoryTasks
 from tests.support.worlds import SteeredClock, steered_world
+from tests.unit.routing.dispatch_health import Effect, FakeHealth, no_effect
 from tests.unit.routing.dispatch_offers import MODEL, catalog
 
 FILM = Artifact("a" * 64, "video/mp4", 1000)
-Effect = Callable[[str], Awaitable[None]]
-
-
-async def no_effect(_: str) -> None:
-    """The effect hook of a world that never crashes."""
 
 
 @dataclass
@@ -69,43 +65,6 @@ class FakeCatalog:
     async def at(self, revision: int) -> Catalog:
         """That one."""
         return next(item for item in self.revisions if item.revision == revision)
-
-
-@dataclass
-class FakeHealth:
-    """`Health` with views set by hand; outcomes are kept by Attempt, so that a second telling is seen."""
-
-    effect: Effect = no_effect
-    channels: dict[str, HealthView] = field(default_factory=dict)
-    supplies: dict[str, HealthView] = field(default_factory=dict)
-    outcomes: dict[str, Failure | None] = field(default_factory=dict)
-    tellings: int = 0
-    unheard_of: set[str] = field(default_factory=set)
-    """Supplies that were never declared to it."""
-    away: Fault | None = None
-
-    async def snapshot(self) -> tuple[Mapping[str, HealthView], Mapping[str, HealthView]]:
-        """As set."""
-        await self.effect("health.snapshot")
-        if self.away:
-            raise self.away
-        return dict(self.channels), dict(self.supplies)
-
-    async def report(
-        self, attempt: Attempt, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
-    ) -> None:
-        """Keep it."""
-        await self.effect("health.report")
-        if self.away:
-            raise self.away
-        if attempt.supply in self.unheard_of:
-            raise Fault.of("source_not_configured", f"supply {attempt.supply} was never declared to health")
-        self.tellings += 1
-        self.outcomes[attempt.id] = failure
-
-    async def apply_targets(self, catalog: Catalog) -> int:
-        """Not of interest here."""
-        return catalog.revision
 
 
 @dataclass

@@ -8,11 +8,12 @@ import pytest
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.routing.app.read_tasks import explain_task
+from services.routing.app.explain_task import explain_task
 from services.routing.domain.catalog import Binding, DegradationRule, Tier
 from services.routing.domain.decision import HealthView
 from services.routing.domain.task import AttemptState, Failure, TaskState
 from services.routing.ports import Polled, Submitted
+from services.routing.ports.alerts import AlertQuery
 from tests.unit.routing.dispatch_fakes import FILM, stage
 from tests.unit.routing.dispatch_offers import catalog, supply
 
@@ -51,7 +52,8 @@ async def test_a_task_goes_from_the_queue_to_its_result():
     assert play.health.outcomes == {attempt.id: None}
     rounds = await play.desk.store.rounds("t1")
     assert [item.outcome for item in rounds] == ["reserved"]
-    steps, story = await explain_task(play.desk, "t1")
+    explained = await explain_task(play.desk, "t1")
+    steps, story = explained.steps, explained.story
     assert len(steps) == 4
     assert any("was accepted as job-" in sentence for sentence in story)
 
@@ -174,7 +176,7 @@ async def test_a_degraded_task_says_so():
     assert (done.result.rule, done.result.requested_profile, done.result.actual_profile) == ("r933-900", "933", "900")
     assert done.result.dropped_inputs == ("reference_videos",)
     assert "reference_videos" not in done.attempts[0].input
-    kinds = {alert.kind for alert in (await play.desk.store.alerts("", "", 10, ""))[0]}
+    kinds = {alert.kind for alert in (await play.desk.store.alerts(AlertQuery()))[0]}
     assert kinds == {"exact_supply_unavailable", "degradation_in_use"}
 
 

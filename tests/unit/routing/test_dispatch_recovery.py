@@ -15,6 +15,7 @@ from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.domain.decision import HealthView
 from services.routing.domain.task import AttemptState, Task, TaskState
 from services.routing.ports import Polled, Reconciled, Write
+from services.routing.ports.alerts import AlertQuery
 from services.routing.store.tasks_memory import MemoryTasks
 from tests.support.worlds import steered_world
 from tests.unit.routing.dispatch_fakes import Stage, stage
@@ -80,7 +81,7 @@ async def test_what_cannot_be_found_out_ends_with_an_alert_and_an_anomaly():
     assert ended.attempts[0].cost is None
     assert len(ended.attempts) == 1
     assert len(play.provider.ledger) == 1
-    page, _ = await play.desk.store.alerts("", "", 10, "")
+    page, _ = await play.desk.store.alerts(AlertQuery())
     assert {alert.kind for alert in page} == {"submission_unresolved", "cost_anomaly"}
     assert {alert.subject for alert in page} == {ended.attempts[0].id}
 
@@ -335,7 +336,7 @@ async def test_what_health_allows_is_passed_on_and_an_opening_is_told_once_an_ep
     play.health.supplies["a/clip"] = HealthView("circuit_open", epoch=2, revision=5, limit=0)
     await follower.tick()
     assert [next(iter(views.values())).revision for views in play.capacity.applied] == [3, 4, 5]
-    page, _ = await play.desk.store.alerts("breaker_opened", "a/clip", 10, "")
+    page, _ = await play.desk.store.alerts(AlertQuery(kind="breaker_opened", subject="a/clip"))
     assert [(alert.cause, alert.count) for alert in page] == [("epoch 2", 1), ("epoch 1", 1)]
 
 

@@ -6,6 +6,7 @@ from libs.faults.fault import Fault
 from services.routing.domain.decision import HealthView
 from services.routing.domain.task import AttemptState, Failure, TaskState
 from services.routing.ports import Polled, Refused
+from services.routing.ports.alerts import AlertQuery
 from tests.support.worlds import START
 from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.dispatch_offers import catalog, supply
@@ -234,5 +235,5 @@ async def test_a_job_that_is_never_heard_of_again_is_given_up():
     assert task.attempts[0].failure is not None
     assert task.attempts[0].failure.code == "provider_timeout"
     assert task.attempts[0].cost == task.attempts[0].quote
-    page, _ = await play.desk.store.alerts("cost_anomaly", "", 10, "")
+    page, _ = await play.desk.store.alerts(AlertQuery(kind="cost_anomaly"))
     assert [alert.subject for alert in page] == [task.attempts[0].id]

@@ -219,6 +219,90 @@ class HealthEvent(_message.Message):
 Global___HealthEvent: _TypeAlias = HealthEvent  # noqa: Y015
 
 @_typing.final
+class PastHealth(_message.Message):
+    """The durable part of a subject's health at a moment of its past."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    EPOCH_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    RECOVERY_SUCCESSES_FIELD_NUMBER: _builtins.int
+    SINCE_TIME_FIELD_NUMBER: _builtins.int
+    COOLDOWN_UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    state: Global___HealthState.ValueType
+    """Required. Its state."""
+    epoch: _builtins.int
+    """Required. Its epoch."""
+    revision: _builtins.int
+    """Required. Its revision."""
+    recovery_successes: _builtins.int
+    """Required. Consecutive successes since probing began."""
+    reason: _builtins.str
+    """Required. Why it was in that state."""
+    @_builtins.property
+    def subject(self) -> _subject_pb2.Subject:
+        """Required. Which subject."""
+
+    @_builtins.property
+    def since_time(self) -> _timestamp_pb2.Timestamp:
+        """Required. When that state began."""
+
+    @_builtins.property
+    def cooldown_until_time(self) -> _timestamp_pb2.Timestamp:
+        """When an open circuit could be probed."""
+
+    def __init__(
+        self,
+        *,
+        subject: _subject_pb2.Subject | None = ...,
+        state: Global___HealthState.ValueType = ...,
+        epoch: _builtins.int = ...,
+        revision: _builtins.int = ...,
+        recovery_successes: _builtins.int = ...,
+        since_time: _timestamp_pb2.Timestamp | None = ...,
+        cooldown_until_time: _timestamp_pb2.Timestamp | None = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cooldown_until_time", b"cooldown_until_time", "since_time", b"since_time", "subject", b"subject"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cooldown_until_time", b"cooldown_until_time", "epoch", b"epoch", "reason", b"reason", "recovery_successes", b"recovery_successes", "revision", b"revision", "since_time", b"since_time", "state", b"state", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PastHealth: _TypeAlias = PastHealth  # noqa: Y015
+
+@_typing.final
+class HistoryBreach(_message.Message):
+    """A history that does not give the state."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    description: _builtins.str
+    """Required. What does not fit."""
+    @_builtins.property
+    def subject(self) -> _subject_pb2.Subject:
+        """Required. Which subject."""
+
+    def __init__(
+        self,
+        *,
+        subject: _subject_pb2.Subject | None = ...,
+        description: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["subject", b"subject"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HistoryBreach: _TypeAlias = HistoryBreach  # noqa: Y015
+
+@_typing.final
 class Thresholds(_message.Message):
     """Thresholds of a Channel and its Supplies; absent = the default in the specification."""
 

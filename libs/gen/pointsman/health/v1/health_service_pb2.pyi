@@ -339,3 +339,116 @@ class ApplyTargetsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ApplyTargetsResponse: _TypeAlias = ApplyTargetsResponse  # noqa: Y015
+
+@_typing.final
+class ExplainStateRequest(_message.Message):
+    """Asks for the past of a subject."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    AT_TIME_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    revision: _builtins.int
+    """The state of this revision: what a decision that names it had seen."""
+    @_builtins.property
+    def subject(self) -> _subject_pb2.Subject:
+        """Required. Which subject."""
+
+    @_builtins.property
+    def at_time(self) -> _timestamp_pb2.Timestamp:
+        """The state that held at this time."""
+
+    def __init__(
+        self,
+        *,
+        subject: _subject_pb2.Subject | None = ...,
+        at_time: _timestamp_pb2.Timestamp | None = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at_time", b"at_time", "moment", b"moment", "revision", b"revision", "subject", b"subject"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_time", b"at_time", "moment", b"moment", "revision", b"revision", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_moment: _TypeAlias = _typing.Literal["at_time", "revision"]  # noqa: Y015
+    _WhichOneofArgType_moment: _TypeAlias = _typing.Literal["moment", b"moment"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_moment) -> _WhichOneofReturnType_moment | None: ...
+
+Global___ExplainStateRequest: _TypeAlias = ExplainStateRequest  # noqa: Y015
+
+@_typing.final
+class ExplainStateResponse(_message.Message):
+    """The state then, and how it came about."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEALTH_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def health(self) -> _health_pb2.PastHealth:
+        """Required. The state at that moment."""
+
+    @_builtins.property
+    def cause(self) -> _health_pb2.HealthEvent:
+        """Required. The event with which that state began."""
+
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_health_pb2.HealthEvent]:
+        """What was observed from then up to the moment, oldest first; of a long time the newest 50."""
+
+    def __init__(
+        self,
+        *,
+        health: _health_pb2.PastHealth | None = ...,
+        cause: _health_pb2.HealthEvent | None = ...,
+        events: _abc.Iterable[_health_pb2.HealthEvent] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "health", b"health"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "events", b"events", "health", b"health"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainStateResponse: _TypeAlias = ExplainStateResponse  # noqa: Y015
+
+@_typing.final
+class ListBreachesRequest(_message.Message):
+    """Asks for breaches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListBreachesRequest: _TypeAlias = ListBreachesRequest  # noqa: Y015
+
+@_typing.final
+class ListBreachesResponse(_message.Message):
+    """The breaches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BREACHES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def breaches(self) -> _containers.RepeatedCompositeFieldContainer[_health_pb2.HistoryBreach]:
+        """Empty while every history folds to its state."""
+
+    def __init__(
+        self,
+        *,
+        breaches: _abc.Iterable[_health_pb2.HistoryBreach] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breaches", b"breaches"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListBreachesResponse: _TypeAlias = ListBreachesResponse  # noqa: Y015

@@ -60,6 +60,16 @@ class HealthServiceStub:
                 request_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.SetStateRequest.SerializeToString,
                 response_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.SetStateResponse.FromString,
                 _registered_method=True)
+        self.ExplainState = channel.unary_unary(
+                '/pointsman.health.v1.HealthService/ExplainState',
+                request_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ExplainStateRequest.SerializeToString,
+                response_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ExplainStateResponse.FromString,
+                _registered_method=True)
+        self.ListBreaches = channel.unary_unary(
+                '/pointsman.health.v1.HealthService/ListBreaches',
+                request_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ListBreachesRequest.SerializeToString,
+                response_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ListBreachesResponse.FromString,
+                _registered_method=True)
         self.ApplyTargets = channel.unary_unary(
                 '/pointsman.health.v1.HealthService/ApplyTargets',
                 request_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ApplyTargetsRequest.SerializeToString,
@@ -106,6 +116,20 @@ class HealthServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExplainState(self, request, context):
+        """How a subject came to the state that it was in at a moment: its immutable history, folded up to there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListBreaches(self, request, context):
+        """Subjects whose history does not fold to their state, as this process's last running check saw them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ApplyTargets(self, request, context):
         """Declares the subjects and their thresholds.
         """
@@ -140,6 +164,16 @@ def add_HealthServiceServicer_to_server(servicer, server):
                     servicer.SetState,
                     request_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.SetStateRequest.FromString,
                     response_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.SetStateResponse.SerializeToString,
+            ),
+            'ExplainState': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainState,
+                    request_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ExplainStateRequest.FromString,
+                    response_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ExplainStateResponse.SerializeToString,
+            ),
+            'ListBreaches': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBreaches,
+                    request_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ListBreachesRequest.FromString,
+                    response_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ListBreachesResponse.SerializeToString,
             ),
             'ApplyTargets': grpc.unary_unary_rpc_method_handler(
                     servicer.ApplyTargets,
@@ -283,6 +317,60 @@ class HealthService:
             '/pointsman.health.v1.HealthService/SetState',
             pointsman_dot_health_dot_v1_dot_health__service__pb2.SetStateRequest.SerializeToString,
             pointsman_dot_health_dot_v1_dot_health__service__pb2.SetStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExplainState(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.health.v1.HealthService/ExplainState',
+            pointsman_dot_health_dot_v1_dot_health__service__pb2.ExplainStateRequest.SerializeToString,
+            pointsman_dot_health_dot_v1_dot_health__service__pb2.ExplainStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBreaches(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.health.v1.HealthService/ListBreaches',
+            pointsman_dot_health_dot_v1_dot_health__service__pb2.ListBreachesRequest.SerializeToString,
+            pointsman_dot_health_dot_v1_dot_health__service__pb2.ListBreachesResponse.FromString,
             options,
             channel_credentials,
             insecure,

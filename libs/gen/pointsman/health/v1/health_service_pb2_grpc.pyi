@@ -43,6 +43,10 @@ class HealthServiceStub:
     """The history of a subject."""
     SetState: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.SetStateRequest, _health_service_pb2.SetStateResponse]
     """An operator's word: enable (as healthy), disable, or open."""
+    ExplainState: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.ExplainStateRequest, _health_service_pb2.ExplainStateResponse]
+    """How a subject came to the state that it was in at a moment: its immutable history, folded up to there."""
+    ListBreaches: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.ListBreachesRequest, _health_service_pb2.ListBreachesResponse]
+    """Subjects whose history does not fold to their state, as this process's last running check saw them."""
     ApplyTargets: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.ApplyTargetsRequest, _health_service_pb2.ApplyTargetsResponse]
     """Declares the subjects and their thresholds."""
 
@@ -61,6 +65,10 @@ class HealthServiceAsyncStub(HealthServiceStub):
     """The history of a subject."""
     SetState: _aio.UnaryUnaryMultiCallable[_health_service_pb2.SetStateRequest, _health_service_pb2.SetStateResponse]  # type: ignore[assignment]
     """An operator's word: enable (as healthy), disable, or open."""
+    ExplainState: _aio.UnaryUnaryMultiCallable[_health_service_pb2.ExplainStateRequest, _health_service_pb2.ExplainStateResponse]  # type: ignore[assignment]
+    """How a subject came to the state that it was in at a moment: its immutable history, folded up to there."""
+    ListBreaches: _aio.UnaryUnaryMultiCallable[_health_service_pb2.ListBreachesRequest, _health_service_pb2.ListBreachesResponse]  # type: ignore[assignment]
+    """Subjects whose history does not fold to their state, as this process's last running check saw them."""
     ApplyTargets: _aio.UnaryUnaryMultiCallable[_health_service_pb2.ApplyTargetsRequest, _health_service_pb2.ApplyTargetsResponse]  # type: ignore[assignment]
     """Declares the subjects and their thresholds."""
 
@@ -106,6 +114,22 @@ class HealthServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_health_service_pb2.SetStateResponse, _abc.Awaitable[_health_service_pb2.SetStateResponse]]:
         """An operator's word: enable (as healthy), disable, or open."""
+
+    @_abc_1.abstractmethod
+    def ExplainState(
+        self,
+        request: _health_service_pb2.ExplainStateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_health_service_pb2.ExplainStateResponse, _abc.Awaitable[_health_service_pb2.ExplainStateResponse]]:
+        """How a subject came to the state that it was in at a moment: its immutable history, folded up to there."""
+
+    @_abc_1.abstractmethod
+    def ListBreaches(
+        self,
+        request: _health_service_pb2.ListBreachesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_health_service_pb2.ListBreachesResponse, _abc.Awaitable[_health_service_pb2.ListBreachesResponse]]:
+        """Subjects whose history does not fold to their state, as this process's last running check saw them."""
 
     @_abc_1.abstractmethod
     def ApplyTargets(

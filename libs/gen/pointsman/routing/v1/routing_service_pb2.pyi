@@ -10,6 +10,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from pointsman.routing.v1 import alert_pb2 as _alert_pb2
+from pointsman.routing.v1 import refusal_pb2 as _refusal_pb2
 from pointsman.routing.v1 import replay_pb2 as _replay_pb2
 from pointsman.routing.v1 import task_pb2 as _task_pb2
 import builtins as _builtins
@@ -401,6 +402,7 @@ class ExplainTaskResponse(_message.Message):
 
     STEPS_FIELD_NUMBER: _builtins.int
     STORY_FIELD_NUMBER: _builtins.int
+    REFUSALS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def steps(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The four steps of the last round."""
@@ -409,15 +411,20 @@ class ExplainTaskResponse(_message.Message):
     def story(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The story of all rounds and Attempts, a sentence each."""
 
+    @_builtins.property
+    def refusals(self) -> _containers.RepeatedCompositeFieldContainer[_refusal_pb2.HealthRefusal]:
+        """Supplies that a round dropped for health, oldest round first, with the health event behind it where it is known."""
+
     def __init__(
         self,
         *,
         steps: _abc.Iterable[_builtins.str] | None = ...,
         story: _abc.Iterable[_builtins.str] | None = ...,
+        refusals: _abc.Iterable[_refusal_pb2.HealthRefusal] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["steps", b"steps", "story", b"story"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["refusals", b"refusals", "steps", b"steps", "story", b"story"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -633,6 +640,7 @@ class ListAlertsRequest(_message.Message):
     SUBJECT_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    OPEN_ONLY_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """Only this kind; empty = all."""
     subject: _builtins.str
@@ -641,6 +649,8 @@ class ListAlertsRequest(_message.Message):
     """At most this many, 1..1000, default 100."""
     page_token: _builtins.str
     """From the previous answer."""
+    open_only: _builtins.bool
+    """Only those that nobody has acknowledged."""
     def __init__(
         self,
         *,
@@ -648,10 +658,11 @@ class ListAlertsRequest(_message.Message):
         subject: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        open_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "page_size", b"page_size", "page_token", b"page_token", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "open_only", b"open_only", "page_size", b"page_size", "page_token", b"page_token", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -684,3 +695,49 @@ class ListAlertsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAlertsResponse: _TypeAlias = ListAlertsResponse  # noqa: Y015
+
+@_typing.final
+class AcknowledgeAlertRequest(_message.Message):
+    """Says that an alert was seen."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALERT_ID_FIELD_NUMBER: _builtins.int
+    alert_id: _builtins.str
+    """Required. The alert."""
+    def __init__(
+        self,
+        *,
+        alert_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alert_id", b"alert_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AcknowledgeAlertRequest: _TypeAlias = AcknowledgeAlertRequest  # noqa: Y015
+
+@_typing.final
+class AcknowledgeAlertResponse(_message.Message):
+    """The alert after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ALERT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def alert(self) -> _alert_pb2.Alert:
+        """The alert, with the time of its first acknowledgement."""
+
+    def __init__(
+        self,
+        *,
+        alert: _alert_pb2.Alert | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["alert", b"alert"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alert", b"alert"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AcknowledgeAlertResponse: _TypeAlias = AcknowledgeAlertResponse  # noqa: Y015

@@ -90,6 +90,11 @@ class RoutingServiceStub:
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsResponse.FromString,
                 _registered_method=True)
+        self.AcknowledgeAlert = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/AcknowledgeAlert',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.AcknowledgeAlertRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.AcknowledgeAlertResponse.FromString,
+                _registered_method=True)
 
 
 class RoutingServiceServicer:
@@ -173,6 +178,13 @@ class RoutingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AcknowledgeAlert(self, request, context):
+        """An operator has seen an alert: the same cause makes a new one from now on. Doing it twice is harmless.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RoutingServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -230,6 +242,11 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.ListAlerts,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsResponse.SerializeToString,
+            ),
+            'AcknowledgeAlert': grpc.unary_unary_rpc_method_handler(
+                    servicer.AcknowledgeAlert,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.AcknowledgeAlertRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.AcknowledgeAlertResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -530,6 +547,33 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/ListAlerts',
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AcknowledgeAlert(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/AcknowledgeAlert',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.AcknowledgeAlertRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.AcknowledgeAlertResponse.FromString,
             options,
             channel_credentials,
             insecure,

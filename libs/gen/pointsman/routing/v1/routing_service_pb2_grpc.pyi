@@ -55,6 +55,8 @@ class RoutingServiceStub:
     """An operator's word on an uncertain submission."""
     ListAlerts: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]
     """Alerts for operators, newest first."""
+    AcknowledgeAlert: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.AcknowledgeAlertRequest, _routing_service_pb2.AcknowledgeAlertResponse]
+    """An operator has seen an alert: the same cause makes a new one from now on. Doing it twice is harmless."""
 
 @_typing.type_check_only
 class RoutingServiceAsyncStub(RoutingServiceStub):
@@ -83,6 +85,8 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """An operator's word on an uncertain submission."""
     ListAlerts: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]  # type: ignore[assignment]
     """Alerts for operators, newest first."""
+    AcknowledgeAlert: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.AcknowledgeAlertRequest, _routing_service_pb2.AcknowledgeAlertResponse]  # type: ignore[assignment]
+    """An operator has seen an alert: the same cause makes a new one from now on. Doing it twice is harmless."""
 
 class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
     """Tasks, their Attempts and the reasons of every choice."""
@@ -174,5 +178,13 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.ListAlertsResponse, _abc.Awaitable[_routing_service_pb2.ListAlertsResponse]]:
         """Alerts for operators, newest first."""
+
+    @_abc_1.abstractmethod
+    def AcknowledgeAlert(
+        self,
+        request: _routing_service_pb2.AcknowledgeAlertRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_routing_service_pb2.AcknowledgeAlertResponse, _abc.Awaitable[_routing_service_pb2.AcknowledgeAlertResponse]]:
+        """An operator has seen an alert: the same cause makes a new one from now on. Doing it twice is harmless."""
 
 def add_RoutingServiceServicer_to_server(servicer: RoutingServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -208,6 +208,7 @@ class Attempt(_message.Message):
     RECONCILE_COUNT_FIELD_NUMBER: _builtins.int
     UNCERTAIN_DEADLINE_TIME_FIELD_NUMBER: _builtins.int
     TASK_ID_FIELD_NUMBER: _builtins.int
+    LATE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Its id."""
     number: _builtins.int
@@ -258,6 +259,10 @@ class Attempt(_message.Message):
     def uncertain_deadline_time(self) -> _timestamp_pb2.Timestamp:
         """While uncertain: when it ends as unresolved."""
 
+    @_builtins.property
+    def late(self) -> Global___LateWord:
+        """What the provider said after the Attempt had ended by our own timeout."""
+
     def __init__(
         self,
         *,
@@ -279,14 +284,61 @@ class Attempt(_message.Message):
         reconcile_count: _builtins.int = ...,
         uncertain_deadline_time: _timestamp_pb2.Timestamp | None = ...,
         task_id: _builtins.str = ...,
+        late: Global___LateWord | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["accept_time", b"accept_time", "cost", b"cost", "failure", b"failure", "finish_time", b"finish_time", "quote", b"quote", "submit_time", b"submit_time", "uncertain_deadline_time", b"uncertain_deadline_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["accept_time", b"accept_time", "cost", b"cost", "failure", b"failure", "finish_time", b"finish_time", "late", b"late", "quote", b"quote", "submit_time", b"submit_time", "uncertain_deadline_time", b"uncertain_deadline_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_time", b"accept_time", "channel_id", b"channel_id", "client_token", b"client_token", "cost", b"cost", "epoch", b"epoch", "failure", b"failure", "finish_time", b"finish_time", "id", b"id", "number", b"number", "provider_task_id", b"provider_task_id", "quote", b"quote", "reconcile_count", b"reconcile_count", "selection_round", b"selection_round", "state", b"state", "submit_time", b"submit_time", "supply_id", b"supply_id", "task_id", b"task_id", "uncertain_deadline_time", b"uncertain_deadline_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accept_time", b"accept_time", "channel_id", b"channel_id", "client_token", b"client_token", "cost", b"cost", "epoch", b"epoch", "failure", b"failure", "finish_time", b"finish_time", "id", b"id", "late", b"late", "number", b"number", "provider_task_id", b"provider_task_id", "quote", b"quote", "reconcile_count", b"reconcile_count", "selection_round", b"selection_round", "state", b"state", "submit_time", b"submit_time", "supply_id", b"supply_id", "task_id", b"task_id", "uncertain_deadline_time", b"uncertain_deadline_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Attempt: _TypeAlias = Attempt  # noqa: Y015
+
+@_typing.final
+class LateWord(_message.Message):
+    """The provider's later word on an Attempt that had ended by our own timeout. The Attempt's state and its Task's stay."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    HEAR_TIME_FIELD_NUMBER: _builtins.int
+    ARTIFACTS_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
+    COST_BEFORE_FIELD_NUMBER: _builtins.int
+    outcome: _builtins.str
+    """Required. `succeeded`, `failed`, `cancelled` or `not_accepted`."""
+    @_builtins.property
+    def hear_time(self) -> _timestamp_pb2.Timestamp:
+        """Required. When it was heard."""
+
+    @_builtins.property
+    def artifacts(self) -> _containers.RepeatedCompositeFieldContainer[_artifact_pb2.Artifact]:
+        """What it delivered; stored, though it is not the Task's result."""
+
+    @_builtins.property
+    def failure(self) -> _failure_pb2.Failure:
+        """Why it failed."""
+
+    @_builtins.property
+    def cost_before(self) -> _money_pb2.Money:
+        """Required. What was booked for the Attempt before; `Attempt.cost` is what is booked now. Absent = nothing was."""
+
+    def __init__(
+        self,
+        *,
+        outcome: _builtins.str = ...,
+        hear_time: _timestamp_pb2.Timestamp | None = ...,
+        artifacts: _abc.Iterable[_artifact_pb2.Artifact] | None = ...,
+        failure: _failure_pb2.Failure | None = ...,
+        cost_before: _money_pb2.Money | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cost_before", b"cost_before", "failure", b"failure", "hear_time", b"hear_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "cost_before", b"cost_before", "failure", b"failure", "hear_time", b"hear_time", "outcome", b"outcome"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LateWord: _TypeAlias = LateWord  # noqa: Y015
 
 @_typing.final
 class Degradation(_message.Message):

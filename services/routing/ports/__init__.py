@@ -16,8 +16,10 @@ from services.routing.domain.catalog_file import ObjectKind
 from services.routing.domain.catalog_history import Holdings, ObjectRevision
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.feedback import SILENT, Feedback
+from services.routing.domain.refusals import HealthCause
 from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import Artifact, Attempt, Failure, Task
+from services.routing.ports.alerts import Alert
 
 
 class CatalogReader(Protocol):
@@ -87,6 +89,14 @@ class Health(Protocol):
 
     async def apply_targets(self, catalog: Catalog) -> int:
         """Declare every Channel and Supply; answers the catalogue revision in force there."""
+        ...
+
+    async def cause_of(self, sort: str, name: str, revision: int) -> HealthCause:
+        """The event that brought a `channel` or `supply` into the state of that revision; Fault not_found."""
+        ...
+
+    async def breaches(self) -> Mapping[str, str]:
+        """Channels and Supplies whose history does not fold to their state, and what does not fit."""
         ...
 
 
@@ -267,23 +277,6 @@ class TaskQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
-    """A durable alert. `key` is its dedupe key: while it is not acknowledged, raising it again only counts."""
-
-    id: str
-    key: str
-    kind: str
-    severity: str
-    subject: str
-    message: str
-    cause: str
-    link: str
-    created_at: datetime
-    acknowledged_at: datetime | None = None
-    count: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Write:
     """One write of a claimed Task: all of it or nothing.
 
@@ -385,16 +378,4 @@ class TaskStore(Protocol):
 
     async def reported(self, attempt_ids: Sequence[str]) -> None:
         """Health has acknowledged them."""
-        ...
-
-
-class AlertStore(Protocol):
-    """Alerts, deduplicated by key while not acknowledged."""
-
-    async def raise_alerts(self, raised: Sequence[Alert]) -> None:
-        """Keep new ones; count those whose key is open."""
-        ...
-
-    async def alerts(self, kind: str, subject: str, page_size: int, page_token: str) -> tuple[tuple[Alert, ...], str]:
-        """A page, newest first, and the token of the next one."""
         ...

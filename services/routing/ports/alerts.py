@@ -1,0 +1,50 @@
+"""Alerts: durable records for operators (OPS-6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A durable alert. `key` is its dedupe key: while it is not acknowledged, raising it again only counts."""
+
+    id: str
+    key: str
+    kind: str
+    severity: str
+    subject: str
+    message: str
+    cause: str
+    link: str
+    created_at: datetime
+    acknowledged_at: datetime | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AlertQuery:
+    """Which alerts; empty fields ask for nothing."""
+
+    kind: str = ""
+    subject: str = ""
+    open_only: bool = False
+    page_size: int = 100
+    page_token: str = ""
+
+
+class AlertStore(Protocol):
+    """Alerts, deduplicated by key while not acknowledged."""
+
+    async def raise_alerts(self, raised: Sequence[Alert]) -> None:
+        """Keep new ones; count those whose key is open."""
+        ...
+
+    async def alerts(self, query: AlertQuery) -> tuple[tuple[Alert, ...], str]:
+        """A page, newest first, and the token of the next one."""
+        ...
+
+    async def acknowledge(self, alert_id: str, now: datetime) -> Alert | None:
+        """The alert with the time of its first acknowledgement; None if there is none of that id."""
+        ...

@@ -1,0 +1,114 @@
+"""What operators ask about the past: alerts they have seen, states that were, refusals and their causes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cli import output
+from cli.commands.alerts import alerts
+from cli.commands.explain import explain
+from cli.commands.health import health
+from tests.unit.cli.fake_server import FakeServer, a_task, invoke, problem
+
+
+@pytest.fixture(autouse=True)
+def _wide_terminal() -> Iterator[None]:
+    """A terminal that folds nothing, wherever the test runs."""
+    before, output.console.width = output.console.width, 200
+    yield
+    output.console.width = before
+
+
+ALERT = {
+    "id": "A1", "kind": "stuck_state", "severity": "high", "subject": "T1", "count": 2, "message": "nobody takes it",
+    "created_at": "2026-01-31T09:30:00Z", "acknowledged_at": None,
+}  # fmt: skip
+EVENT = {
+    "sequence": 2, "kind": "opened", "from_state": "healthy", "to_state": "circuit_open", "epoch": 2,
+    "recovery_successes": 0, "reason": "key_invalid", "attempt_id": "T7", "observed_at": "2026-01-31T09:30:00Z",
+}  # fmt: skip
+PAST = {
+    "id": "a", "sort": "channel", "state": "circuit_open", "reason": "key_invalid", "since": "2026-01-31T09:30:00Z",
+    "cooldown_until": "2026-01-31T09:35:00Z", "recovery_successes": 0, "epoch": 2, "revision": 3, "cause": EVENT,
+    "events": [EVENT],
+}  # fmt: skip
+
+
+class Asking(FakeServer):
+    """A server that keeps the queries too."""
+
+    async def call(self, method: str, path: str, **given: Any) -> dict[str, Any]:
+        """As the fake, with the query in the place of the body."""
+        return await super().call(method, path, body=given.get("query"))
+
+
+def test_open_alerts_are_the_default() -> None:
+    """OPS-6, OPS-8: what was seen is left out unless it is asked for."""
+    server = Asking({"/v1/operator/alerts": {"alerts": [ALERT]}})
+    assert "nobody takes it" in invoke(alerts, server).output
+    assert invoke(alerts, server, "--all", "--subject", "T1").exit_code == 0
+    assert [query for _, _, query in server.asked] == [{"open": "true"}, {"subject": "T1"}]
+
+
+def test_alerts_are_acknowledged_by_id() -> None:
+    """OPS-6, OPS-8: one or several; an id that never was ends with the server's refusal."""
+    server = FakeServer({"/v1/operator/alerts/A1:acknowledge": ALERT})
+    said = invoke(alerts, server, "ack", "A1")
+    assert (said.exit_code, said.output) == (0, "seen: stuck_state of T1\n")
+    assert [(method, path) for method, path, _ in server.asked] == [("POST", "/v1/operator/alerts/A1:acknowledge")]
+    assert invoke(alerts, server, "ack", "A1", "A2").exit_code == output.REFUSED
+    assert invoke(alerts, server, "ack").exit_code == output.WRONG_USE
+
+
+def test_health_says_since_when_why_and_until_when() -> None:
+    """OPS-8: each state with its reason, its beginning and the end of its cooldown."""
+    item = {
+        "id": "a/x", "state": "circuit_open", "since": "2026-01-31T09:30:00Z", "reason": "key_invalid",
+        "cooldown_until": "2026-01-31T09:35:00Z", "recovery_successes": 0, "effective_concurrency": 0,
+        "success_rate": None, "success_rate_low": None, "success_rate_high": None, "samples": 0,
+    }  # fmt: skip
+    said = invoke(health, FakeServer({"/v1/operator/health": {"channels": [], "supplies": [item]}})).output
+    for word in ("09:30:00Z", "key_invalid", "09:35:00Z"):
+        assert word in said
+
+
+def test_a_state_of_the_past_is_explained() -> None:
+    """OPS-8: the Supply of that id, else the Channel; the event that brought it there, and who caused it."""
+    server = Asking({"/v1/operator/channels/a/health": PAST})
+    said = invoke(health, server, "explain", "a", "--at", "2026-01-31T09:31:00Z")
+    assert "channel a was circuit_open since 2026-01-31T09:30:00Z, not to be tried before 2026-01-31T09:35:00Z" in (
+        said.output
+    )
+    assert "because of opened (key_invalid) at 2026-01-31T09:30:00Z by attempt T7" in said.output
+    assert server.asked[-1][2] == {"at": "2026-01-31T09:31:00Z"}
+    assert "channel a is circuit_open" in invoke(health, server, "explain", "a").output
+
+
+def test_what_was_not_there_is_said_once() -> None:
+    """OPS-8: neither a Channel nor a Supply; with `--sort`, in the server's own words."""
+    said = invoke(health, FakeServer(), "explain", "z")
+    assert said.exit_code == output.REFUSED
+    assert "no channel and no supply 'z' was known then" in said.stderr
+    server = FakeServer({"/v1/operator/supplies/z/health": problem("not_found", detail="not declared")})
+    assert "not declared" in invoke(health, server, "explain", "z", "--sort", "supply").stderr
+
+
+def test_explain_names_the_event_behind_a_refusal() -> None:
+    """SEL-24, OPS-8: under its round; a key that may not ask goes without."""
+    fate = {
+        "supply": "a/x", "tier": "exact", "fate": "dropped", "step": "SEL-8", "reason": "circuit_open", "figures": "",
+        "quote": None, "health": "circuit_open", "free_slots": None,
+    }  # fmt: skip
+    selection = {"round": 1, "chosen": None, "tier": "", "steps": ["s"], "baseline": None, "candidates": [fate]}
+    answers: dict[str, Any] = {
+        "/v1/tasks/T1": a_task(),
+        "/v1/tasks/T1/selections": {"selections": [selection]},
+        "/v1/operator/tasks/T1/explanation": problem("forbidden", 403),
+    }
+    assert "refused" not in invoke(explain, FakeServer(answers), "T1").output
+    refusal = {"round": 1, "supply": "a/x", "sort": "channel", "id": "a", "state": "circuit_open", "cause": EVENT}
+    answers["/v1/operator/tasks/T1/explanation"] = {"refusals": [refusal, {**refusal, "round": 2}]}
+    said = invoke(explain, FakeServer(answers), "T1").output
+    words = "a/x was refused: channel a was circuit_open because of opened (key_invalid) at 2026-01-31T09:30:00Z"
+    assert said.count(words) == 1
