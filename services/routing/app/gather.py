@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
 from services.routing.domain.admission import may_use
 from services.routing.domain.attempts import held_until, spent_in
@@ -57,10 +58,22 @@ async def look(desk: Desk) -> Views:
 
 
 async def gather(desk: Desk, task: Task, views: Views) -> Gathered:
-    """Ask catalogue and prices. Faults of either pass through."""
+    """Ask catalogue and prices. Faults of either pass through.
+
+    Both are of one revision: where prices of a newer one are in force already, the newer catalogue is read.
+    """
     catalog = await desk.catalog.current()
     if not _offered(catalog, task):
         catalog = await desk.catalog.newest()  # it may have been admitted by a replica that knew more
+    try:
+        return await _gathered(desk, task, views, catalog)
+    except Fault as fault:
+        if fault.code != "revision_conflict":
+            raise
+    return await _gathered(desk, task, views, await desk.catalog.newest())
+
+
+async def _gathered(desk: Desk, task: Task, views: Views, catalog: Catalog) -> Gathered:
     model = catalog.models.get(task.request.model)
     if model is None or not _offered(catalog, task):
         return Gathered(None, f"model: {task.request.model!r} is not published")

@@ -32,6 +32,9 @@ class RemoteQuotes:
         if answer.catalog_revision < revision:
             known = f"prices are known for catalogue revision {answer.catalog_revision}, not yet for {revision}"
             raise Fault.of("governance_backend_down", known, retry_after_ms=NOT_TOLD_YET_MS)
+        if answer.catalog_revision > revision:
+            known = f"prices are known for catalogue revision {answer.catalog_revision}, no more for {revision}"
+            raise Fault.of("revision_conflict", known)
         return wire.quotes_from_proto(answer)
 
     @faulting

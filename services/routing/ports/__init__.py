@@ -167,9 +167,9 @@ class Quotes(Protocol):
     async def quote(
         self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
     ) -> Mapping[str, QuoteView]:
-        """By Supply id, in the catalogue's currency, under the rules of catalogue `revision` or a later one.
+        """By Supply id, in the catalogue's currency, under the rules of catalogue `revision`.
 
-        Fault governance_backend_down while only older rules are known there: not told yet is not unpriced.
+        Fault governance_backend_down while only older rules are known (not told yet), revision_conflict for newer ones.
         """
         ...
 

@@ -250,9 +250,9 @@ async def test_the_view_shows_what_pacing_allows(peer: Peer, channels: Channels)
     assert views["b/clip"] == CapacityView()
 
 
-@pytest.mark.parametrize(("known", "refused"), [(6, True), (7, False), (8, False)])
-async def test_quotes_under_older_rules_are_no_quotes(peer: Peer, channels: Channels, known: int, refused: bool):
-    """COST-3, COST-4: prices of an older catalogue revision are no answer; those of a later one are."""
+@pytest.mark.parametrize(("known", "refused"), [(6, "governance_backend_down"), (7, ""), (8, "revision_conflict")])
+async def test_quotes_under_other_rules_are_no_quotes(peer: Peer, channels: Channels, known: int, refused: str):
+    """COST-3, COST-4: prices of another catalogue revision than the one asked for are no answer."""
     peer.answer = quotes.QuoteCandidatesResponse(
         quotes=[quote_pb2.CandidateQuote(supply_id="a/clip", unpriced_reason="no rule")], catalog_revision=known
     )
@@ -260,6 +260,6 @@ async def test_quotes_under_older_rules_are_no_quotes(peer: Peer, channels: Chan
     if refused:
         with pytest.raises(Fault) as caught:
             await asking
-        assert (caught.value.code, caught.value.retryable) == ("governance_backend_down", True)
+        assert (caught.value.code, caught.value.retryable) == (refused, True)
     else:
         assert (await asking)["a/clip"].unpriced_reason == "no rule"

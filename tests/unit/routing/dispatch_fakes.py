@@ -164,6 +164,8 @@ class FakeQuotes:
         """As set."""
         if self.revision is not None and self.revision < revision:
             raise Fault.of("governance_backend_down", "not told yet", retry_after_ms=500)
+        if self.revision is not None and self.revision > revision:
+            raise Fault.of("revision_conflict", "newer prices are in force")
         await self.effect("quotes.quote")
         return {item.supply.id: QuoteView(self.amounts.get(item.supply.id, Decimal(1))) for item in candidates}
 

@@ -52,3 +52,14 @@ async def test_a_dispatcher_that_knows_less_looks_before_it_lets_a_task_wait() -
     await late.work()
     assert [call[0] for call in late.provider.calls] == ["submit"]
     assert not (await late.task()).waiting_reason.startswith("model")
+
+
+async def test_prices_of_a_newer_revision_are_not_mixed_with_the_catalogue_that_they_supersede() -> None:
+    """CAT-3, COST-3: a decision is by one revision; where newer prices are in force, the newer catalogue is read."""
+    first = stage()
+    await first.submit()
+    newer = FakeCatalog([catalog(), replace(catalog(), revision=2)], unseen=1)
+    late = stage(like=replace(first, catalog=newer), store=first.desk.store, worker="worker-2")
+    late.quotes.revision = 2
+    await late.work()
+    assert [attempt.catalog_revision for attempt in (await late.task()).attempts] == [2]
