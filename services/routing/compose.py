@@ -17,6 +17,9 @@ from libs.store.migrations import migrate
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
+from services.routing.app.check_histories import CheckHistories
+from services.routing.app.check_leases import CheckLeases
+from services.routing.app.check_standing import CheckStanding
 from services.routing.app.desk import Bell, Desk, Errands, Store
 from services.routing.app.follow_health import HealthFollower
 from services.routing.app.keep_leases import keep_leases
@@ -145,7 +148,18 @@ def _tickers(
         Ticker("routing.leases", partial(keep_leases, desk), world=world, interval_s=renew_s, backoff_max_s=renew_s),
         Ticker("routing.health", health.tick, world=world, interval_s=settings.health_poll_s * 0.9, backoff_max_s=2.0),
         Ticker("routing.outcomes", partial(tell_outcomes, desk), world=world, interval_s=settings.report_interval_s),
+        *_checks(desk),
         *scans,
+    )
+
+
+def _checks(desk: Desk) -> tuple[Ticker, ...]:
+    """The running proofs. None leads: any number of processes may check at once."""
+    world, settings = desk.world, desk.settings
+    return (
+        Ticker("routing.standing", CheckStanding(desk), world=world, interval_s=settings.check_interval_s),
+        Ticker("routing.histories", CheckHistories(desk), world=world, interval_s=settings.check_interval_s),
+        Ticker("routing.ledger", CheckLeases(desk), world=world, interval_s=settings.capacity_ttl_s),
     )
 
 

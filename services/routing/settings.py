@@ -41,6 +41,8 @@ class Settings:
     report_interval_s: float = 2.0
     poll_give_up_s: float = 1800.0
     """A job whose polls fail for so long without a break is given up; its cost is booked as quoted."""
+    check_interval_s: float = 15.0
+    """How often the running checks look for what stands where it should not."""
     peer_timeout_s: float = 10.0
     """Time limit of every call to a peer but submissions and polls."""
     delivery_s: float = 120.0

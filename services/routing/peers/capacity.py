@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from libs.kernel.clock import Clock
@@ -86,6 +87,13 @@ class RemoteCapacity:
         """See the port."""
         self._given.pop(lease_id, None)
         await self._stub.Release(wire.release_to_proto(lease_id, HOLDER, feedback), timeout=self._timeout_s)
+
+    @faulting
+    async def held(self) -> Sequence[tuple[str, datetime]]:
+        """See the port."""
+        nothing_else = [wire.subject_to_proto("supply", "-")]
+        asked = pb.GetCapacityRequest(subjects=nothing_else, include_leases=True)
+        return wire.held_leases(await self._stub.GetCapacity(asked, timeout=self._timeout_s), HOLDER)
 
     @faulting
     async def apply_limits(self, catalog: Catalog) -> int:

@@ -144,6 +144,10 @@ class Capacity(Protocol):
         """Give back, and tell how it went; doing it twice is harmless."""
         ...
 
+    async def held(self) -> Sequence[tuple[str, datetime]]:
+        """Leases of routing in force: (id, when it was taken)."""
+        ...
+
     async def apply_limits(self, catalog: Catalog) -> int:
         """Declare every level; answers the catalogue revision in force there."""
         ...

@@ -12,6 +12,7 @@ from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
 from services.routing.ports import Lane, TaskQuery, Write
 from services.routing.ports.alerts import Alert, AlertQuery
+from services.routing.store.checks_memory import MemoryChecks
 from services.routing.store.paging import key_of, token_of
 
 _LANES = {
@@ -26,7 +27,7 @@ class _Row:
     claimed_until: datetime | None = None
 
 
-class MemoryTasks:
+class MemoryTasks(MemoryChecks):
     """`TaskStore` and `AlertStore` over dictionaries. One event loop, no await inside a change: each is atomic."""
 
     def __init__(self) -> None:

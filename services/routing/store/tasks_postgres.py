@@ -41,6 +41,7 @@ from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.task import TERMINAL_TASKS, Attempt, AttemptState, Task
 from services.routing.ports import Lane, TaskQuery, Write
 from services.routing.store.alerts_postgres import PostgresAlerts, write_alerts
+from services.routing.store.checks_postgres import PostgresChecks
 from services.routing.store.paging import key_of, token_of
 from services.routing.store.rounds_postgres import PostgresRounds
 from services.routing.store.tasks_rows import (
@@ -70,7 +71,7 @@ _FOLLOWED = text(
 )
 
 
-class PostgresTasks(PostgresAlerts, PostgresRounds):
+class PostgresTasks(PostgresAlerts, PostgresRounds, PostgresChecks):
     """`TaskStore` and `AlertStore`. Turns between the classes of urgency are kept by each process for itself."""
 
     def __init__(self, database: Database) -> None:

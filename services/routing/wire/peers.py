@@ -249,6 +249,12 @@ def capacity_views(
     return views[GLOBAL], views[CHANNEL], views[SUPPLY]
 
 
+def held_leases(message: capacity_service_pb2.GetCapacityResponse, holder: str) -> list[tuple[str, datetime]]:
+    """(id, when it was taken) of that holder's leases."""
+    mine = ((item.id, time_from_proto(item.reserve_time)) for item in message.leases if item.holder == holder)
+    return [(lease_id, at) for lease_id, at in mine if at is not None]
+
+
 # --- Prices -----------------------------------------------------------------------------------------------------------
 
 

@@ -75,6 +75,8 @@ class FakeCapacity:
     effect: Effect = no_effect
     ttl_s: float = 60.0
     leases: dict[str, tuple[Supply, datetime]] = field(default_factory=dict)
+    taken: dict[str, datetime] = field(default_factory=dict)
+    """When leases were taken, where it matters."""
     refusals: list[Refused] = field(default_factory=list)
     highest: dict[str, int] = field(default_factory=dict)
     applied: list[dict[str, HealthView]] = field(default_factory=list)
@@ -91,6 +93,12 @@ class FakeCapacity:
     def in_use(self, name: str) -> int:
         """Slots of a Supply in use."""
         return sum(1 for held in self.live().values() if held.id == name)
+
+    async def held(self) -> Sequence[tuple[str, datetime]]:
+        """Leases in force, as if taken with the last renewal."""
+        ttl = timedelta(seconds=self.ttl_s)
+        now = self.clock.now()
+        return [(key, self.taken.get(key, until - ttl)) for key, (_, until) in self.leases.items() if until > now]
 
     async def snapshot(
         self,
