@@ -63,9 +63,11 @@ class Lane:
             raise translate(error) from error
 
     async def _open(self) -> None:
-        if self._connection is not None:
-            await self._connection.invalidate()
-            await self._connection.close()
+        # Forgotten before anything is awaited: should no new connection be had, the next try must not meet this one.
+        broken, self._connection, self._driver = self._connection, None, None
+        if broken is not None:
+            await broken.invalidate()
+            await broken.close()
         self._connection = await self._engine.connect()
         self._driver = (await self._connection.get_raw_connection()).driver_connection
         await self._connection.run_sync(lambda connection: connection.detach())

@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 
 import pytest
 
 from libs.faults.fault import Fault
 from libs.store.database import Database
+from tests.support.postgres import embedded_server
+from tests.support.waiting import eventually
 
 
 async def test_statements_follow_one_another_and_commit(pg_url: str) -> None:
@@ -36,6 +40,23 @@ async def test_a_broken_connection_is_opened_anew(pg_url: str) -> None:
     await lane.close()
     await killer.close()
     await database.close()
+
+
+async def test_a_connection_is_found_again_after_a_database_that_was_away() -> None:
+    """CAP-12: while nobody can connect every statement is a Fault; afterwards the next one is served."""
+    async with embedded_server() as server:
+        database = Database(server.url, schema="public")
+        lane = database.lane()
+        await lane.fetch("SELECT 1")
+        os.kill(server.pid, signal.SIGQUIT)
+        await eventually(lambda: not server.is_running)
+        for _ in range(3):
+            with pytest.raises(Fault, match="governance_backend_down"):
+                await lane.fetch("SELECT 1")
+        await server.ensure_running()
+        assert len(await lane.fetch("SELECT 1")) == 1
+        await lane.close()
+        await database.close()
 
 
 async def test_serialization_failures_are_run_again(pg_url: str) -> None:
