@@ -25,6 +25,15 @@ class Money:
         """No money of that currency."""
         return Money(currency, Decimal(0))
 
+    @staticmethod
+    def unchecked(currency: str, amount: Decimal) -> "Money":
+        """The same as `Money(currency, amount)` for a currency and an amount that were looked at before, in less than
+        half the time: a decision names one for every Supply."""
+        money = _new(Money)
+        _set_currency(money, currency)
+        _set_amount(money, amount)
+        return money
+
     def _same(self, other: "Money") -> Decimal:
         if self.currency != other.currency:
             raise ValueError(f"cannot mix {self.currency} and {other.currency}; convert with a rate first")
@@ -47,7 +56,7 @@ class Money:
 
     def rounded(self) -> "Money":
         """The same amount to whole nanos of a unit, half to even: the precision of the wire."""
-        return Money(self.currency, self.amount.quantize(NANO, rounding=ROUND_HALF_EVEN))
+        return Money.unchecked(self.currency, self.amount.quantize(NANO, rounding=ROUND_HALF_EVEN))
 
     def to_nanos(self) -> int:
         """The amount in billionths of a unit, rounded half to even."""
@@ -65,3 +74,8 @@ class Money:
         if isinstance(exponent, int) and exponent > -2:
             amount = amount.quantize(Decimal("0.01"))
         return {"currency": self.currency, "amount": format(amount, "f")}
+
+
+_new = object.__new__
+_set_currency = Money.__dict__["currency"].__set__
+_set_amount = Money.__dict__["amount"].__set__
