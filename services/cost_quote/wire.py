@@ -42,12 +42,12 @@ def quote_to_proto(supply: str, quote: Quote | Unpriced) -> quote_pb2.CandidateQ
         quote=quote_pb2.Quote(
             amount=money_to_proto(quote.amount),
             original_amount=money_to_proto(quote.original),
-            rule_id=quote.rule,
-            rule_version=quote.version,
+            rule_id=quote.price_rule.id,
+            rule_version=quote.price_rule.version,
             exchange_rate=format(quote.exchange_rate, "f"),
-            rate_revision=quote.revision,
+            rate_revision=quote.book.revision,
             kind=_KINDS[quote.kind],
-            billing_mode=mode_to_proto(quote.billing_mode),
+            billing_mode=mode_to_proto(quote.price_rule.billing_mode),
             explanation=quote.explanation,
         ),
     )

@@ -5,12 +5,13 @@ Facts are read from the input by their public names: `duration_s`, `n`, `text`, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NamedTuple
 
 from services.cost_quote.domain.rules import BillingMode, PriceRule, TokenTier
 
+PER_TOKEN, PER_REQUEST = BillingMode.PER_TOKEN, BillingMode.PER_REQUEST
+"""Looked up once: the member of an enumeration is found by a call, and every Supply asks for these."""
 MILLION = Decimal(1_000_000)
 DEFAULT_OUTPUT_TOKENS = 4096
 CHARACTERS_PER_TOKEN = 2
@@ -24,8 +25,7 @@ QUANTITIES: Mapping[BillingMode, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Priced:
+class Priced(NamedTuple):
     """An amount of the rule's currency; `kind` is `exact` or `ceiling`; `explanation` shows the arithmetic."""
 
     amount: Decimal
@@ -33,70 +33,114 @@ class Priced:
     explanation: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unpriced:
+class Unpriced(NamedTuple):
     """Why the rule has no price for this request."""
 
     reason: str
 
 
+class Asked:
+    """One request with its figures, each read once however many rules price it."""
+
+    __slots__ = ("_decimals", "_quantities", "request")
+
+    def __init__(self, request: Mapping[str, Any]) -> None:
+        self.request = request
+        self._decimals: dict[str, Decimal | None] = {}
+        self._quantities: dict[BillingMode, Quantity | Unpriced] = {}
+
+    def decimal(self, name: str) -> Decimal | None:
+        """A field as a decimal; None where it is absent or no number."""
+        if name not in self._decimals:
+            self._decimals[name] = _decimal(self.request.get(name))
+        return self._decimals[name]
+
+    def quantity(self, mode: BillingMode) -> "Quantity | Unpriced":
+        """What a mode that charges by units charges for."""
+        found = self._quantities.get(mode)
+        if found is None:
+            found = self._quantities[mode] = _quantity(mode, self)
+        return found
+
+
+class Quantity(NamedTuple):
+    """What a request is charged for by a mode that charges by units."""
+
+    amount: Decimal
+    kind: str
+    words: str
+    """For the explanation: `5 s x `."""
+
+
 def price(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
     """The price of `request` under `rule`; never zero by omission."""
-    match rule.billing_mode:
-        case BillingMode.PER_TOKEN:
-            found = _by_tokens(rule, request)
-        case BillingMode.PER_REQUEST:
-            found = _by_request(rule, request)
-        case _:
-            found = _by_quantity(rule, request)
-    if isinstance(found, Priced) and found.amount < rule.minimum:
+    return price_asked(rule, Asked(request))
+
+
+def price_asked(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
+    """The same for a request that several rules price."""
+    if rule.billing_mode is PER_TOKEN:
+        found = _by_tokens(rule, asked.request)
+    elif rule.billing_mode is PER_REQUEST:
+        found = _by_request(rule, asked)
+    else:
+        found = _by_quantity(rule, asked)
+    if rule.minimum and isinstance(found, Priced) and found.amount < rule.minimum:
         return Priced(rule.minimum, found.kind, f"{found.explanation}, minimum {rule.minimum}")
     return found
 
 
-def _by_quantity(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
-    name, unit = QUANTITIES[rule.billing_mode]
-    quantity, kind = _quantity(rule.billing_mode, request)
-    if quantity is None:
-        return Unpriced(f"{rule.billing_mode} needs {name}")
-    rate = _rate(rule, request)
+def _by_quantity(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
+    quantity = asked.quantity(rule.billing_mode)
+    if isinstance(quantity, Unpriced):
+        return quantity
+    rate = _rate(rule, asked) if rule.rates else rule.rate
     if rate is None:
-        return Unpriced(f"no rate of {rule.id} fits {_conditions(rule, request)}")
-    return Priced(quantity * rate, kind, f"{quantity} {unit} x {rate}")
+        return Unpriced(f"no rate of {rule.id} fits {_conditions(rule, asked.request)}")
+    return Priced(quantity.amount * rate, quantity.kind, f"{quantity.words}{rate!s}")
 
 
-def _quantity(mode: BillingMode, request: Mapping[str, Any]) -> tuple[Decimal | None, str]:
+def _quantity(mode: BillingMode, asked: Asked) -> Quantity | Unpriced:
+    name, unit = QUANTITIES[mode]
+    amount, kind = _amount(mode, asked)
+    if amount is None:
+        return Unpriced(f"{mode} needs {name}")
+    return Quantity(amount, kind, f"{amount} {unit} x ")
+
+
+def _amount(mode: BillingMode, asked: Asked) -> tuple[Decimal | None, str]:
     match mode:
         case BillingMode.PER_IMAGE:
-            return _decimal(request.get("n", 1)), "exact"
+            return asked.decimal("n") if "n" in asked.request else Decimal(1), "exact"
         case BillingMode.PER_CHARACTER:
-            text = request.get("text")
+            text = asked.request.get("text")
             return (Decimal(len(text)), "exact") if isinstance(text, str) else (None, "exact")
         case BillingMode.PER_PAGE:
-            pages = _decimal(request.get("pages"))
+            pages = asked.decimal("pages")
             return (pages, "exact") if pages is not None else (Decimal(1), "ceiling")
         case _:
-            return _decimal(request.get("duration_s")), "exact"
+            return asked.decimal("duration_s"), "exact"
 
 
-def _rate(rule: PriceRule, request: Mapping[str, Any]) -> Decimal | None:
+def _rate(rule: PriceRule, asked: Asked) -> Decimal | None:
     """The first rate whose conditions all hold, else the plain rate."""
     for rate in rule.rates:
-        if all(_equal(request.get(name), wanted) for name, wanted in rate.when.items()):
+        if all(_equal(asked, name, wanted) for name, wanted in rate.when.items()):
             return rate.rate
     return rule.rate
 
 
-def _by_request(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
+def _by_request(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
+    request = asked.request
     for band in rule.bands:
-        value = _decimal(request.get(band.field))
+        value = asked.decimal(band.field)
         if value is not None and band.low <= value <= band.high:
             return Priced(band.price, "exact", f"{band.field} {value} in {band.low}-{band.high}: {band.price}")
     if rule.bands and rule.rate is None and not rule.rates:
         fields = {band.field: request.get(band.field) for band in rule.bands}
         said = ", ".join(f"{name}={value}" for name, value in fields.items())
         return Unpriced(f"no band of {rule.id} fits {said}")
-    rate = _rate(rule, request)
+    rate = _rate(rule, asked)
     if rate is None:
         return Unpriced(f"no rate of {rule.id} fits {_conditions(rule, request)}")
     return Priced(rate, "exact", f"1 request x {rate}")
@@ -154,10 +198,10 @@ def _conditions(rule: PriceRule, request: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={request.get(name)}" for name in names) or "this request"
 
 
-def _equal(value: Any, wanted: Any) -> bool:
+def _equal(asked: Asked, name: str, wanted: Any) -> bool:
     if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
-        return _decimal(value) == _decimal(wanted)
-    return bool(value == wanted)
+        return asked.decimal(name) == _decimal(wanted)
+    return bool(asked.request.get(name) == wanted)
 
 
 def _decimal(value: Any) -> Decimal | None:

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import Any, NamedTuple
 
 from libs.faults.fault import Fault
-from libs.kernel.money import Money
-from services.cost_quote.domain.pricing import Unpriced, price
+from libs.kernel.money import NANO, Money
+from services.cost_quote.domain.pricing import QUANTITIES, Asked, Quantity, Unpriced, price_asked
 from services.cost_quote.domain.rules import BillingMode, PriceRule, parse_rules
 
+ONE = Decimal(1)
 DEFAULT_MODES: Mapping[str, BillingMode] = {"video": BillingMode.PER_SECOND}
 """What a request that names no billing mode means (COST-1). Other kinds take the Supply's first rule that fits."""
 
@@ -22,6 +23,12 @@ class PriceBook:
     currency: str = "CNY"
     fx: Mapping[str, Decimal] = field(default_factory=dict)
     rules: Mapping[str, PriceRule] = field(default_factory=dict)
+    plain: Mapping[str, Decimal] = field(init=False, compare=False, repr=False, default_factory=dict)
+    """By rule, of the rules in the book's own currency whose price is a quantity times one rate: that rate."""
+
+    def __post_init__(self) -> None:
+        own = {name: rule.plain_rate for name, rule in self.rules.items() if rule.currency == self.currency}
+        object.__setattr__(self, "plain", {name: rate for name, rate in own.items() if rate is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +41,28 @@ class Candidate:
     counts_for_baseline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """The estimated cost of one request on one Supply under one price-rule version (COST-3)."""
 
-    amount: Money
-    original: Money
-    rule: str
-    version: int
+    value: Decimal
+    """In the book's currency, to whole nanos."""
+    own_value: Decimal
+    """In the rule's currency, to whole nanos."""
+    price_rule: PriceRule
     exchange_rate: Decimal
-    revision: int
+    book: PriceBook
     kind: str
-    billing_mode: BillingMode
     explanation: str
+
+    @property
+    def amount(self) -> Money:
+        """What it costs."""
+        return Money.unchecked(self.book.currency, self.value)
+
+    @property
+    def original(self) -> Money:
+        """The same before it was converted."""
+        return Money.unchecked(self.price_rule.currency, self.own_value)
 
 
 def one_time_book(currency: str, fx: Mapping[str, str], specs: Sequence[Mapping[str, Any]]) -> PriceBook:
@@ -67,59 +83,57 @@ def one_time_book(currency: str, fx: Mapping[str, str], specs: Sequence[Mapping[
     return PriceBook(0, currency, rates, parse_rules(specs, "/price_list/price_rules"))
 
 
-def quote_one(
-    book: PriceBook, kind: str, mode: BillingMode | None, request: Mapping[str, Any], rules: Sequence[str]
-) -> Quote | Unpriced:
-    """The quote of the first of a Supply's rules that has the billing mode and prices the request."""
-    wanted = mode or DEFAULT_MODES.get(kind)
-    if not rules:
-        return Unpriced("the supply names no price rule")
-    reasons: list[str] = []
-    for name in rules:
-        rule = book.rules.get(name)
-        if rule is None:
-            reasons.append(f"no price rule {name!r} is in force")
-        elif wanted is not None and rule.billing_mode != wanted:
-            reasons.append(f"{name} is {rule.billing_mode}, not {wanted}")
-        else:
-            found = _quote(book, rule, request)
-            if isinstance(found, Quote):
-                return found
-            reasons.append(found.reason)
-    return Unpriced("; ".join(reasons))
+class _Pricing:
+    """One request under one book and one billing mode (None = any)."""
 
+    __slots__ = ("asked", "book", "quantity", "wanted")
 
-def _quote(book: PriceBook, rule: PriceRule, request: Mapping[str, Any]) -> Quote | Unpriced:
-    found = price(rule, request)
-    if isinstance(found, Unpriced):
-        return found
-    rate = Decimal(1) if rule.currency == book.currency else book.fx.get(rule.currency)
-    if rate is None:
-        return Unpriced(f"no exchange rate from {rule.currency} to {book.currency}")
-    return Quote(
-        amount=Money(book.currency, found.amount * rate).rounded(),
-        original=Money(rule.currency, found.amount).rounded(),
-        rule=rule.id,
-        version=rule.version,
-        exchange_rate=rate,
-        revision=book.revision,
-        kind=found.kind,
-        billing_mode=rule.billing_mode,
-        explanation=found.explanation,
-    )
+    def __init__(self, book: PriceBook, wanted: BillingMode | None, request: Mapping[str, Any]) -> None:
+        self.book, self.wanted, self.asked = book, wanted, Asked(request)
+        self.quantity = self.asked.quantity(wanted) if wanted is not None and wanted in QUANTITIES else None
+
+    def first(self, names: Sequence[str]) -> Quote | Unpriced:
+        """The quote of the first of a Supply's rules that has the billing mode and prices the request."""
+        book, wanted, quantity, reasons = self.book, self.wanted, self.quantity, []
+        for name in names:
+            rule = book.rules.get(name)
+            if rule is None:
+                reasons.append(f"no price rule {name!r} is in force")
+            elif wanted is not None and rule.billing_mode is not wanted:
+                reasons.append(f"{name} is {rule.billing_mode}, not {wanted}")
+            elif isinstance(quantity, Quantity) and (rate := book.plain.get(name)) is not None:
+                value = (quantity.amount * rate).quantize(NANO, ROUND_HALF_EVEN)
+                return Quote(value, value, rule, ONE, book, quantity.kind, f"{quantity.words}{rate!s}")
+            else:
+                found = self._quote(rule)
+                if isinstance(found, Quote):
+                    return found
+                reasons.append(found.reason)
+        return Unpriced("; ".join(reasons) if names else "the supply names no price rule")
+
+    def _quote(self, rule: PriceRule) -> Quote | Unpriced:
+        book, found = self.book, price_asked(rule, self.asked)
+        if isinstance(found, Unpriced):
+            return found
+        rate = ONE if rule.currency == book.currency else book.fx.get(rule.currency)
+        if rate is None:
+            return Unpriced(f"no exchange rate from {rule.currency} to {book.currency}")
+        value, own = (amount.quantize(NANO, ROUND_HALF_EVEN) for amount in (found.amount * rate, found.amount))
+        return Quote(value, own, rule, rate, book, found.kind, found.explanation)
 
 
 def quote_candidates(
     book: PriceBook, kind: str, mode: BillingMode | None, request: Mapping[str, Any], candidates: Sequence[Candidate]
 ) -> tuple[tuple[Quote | Unpriced, ...], Money | None]:
     """(a quote or a reason for each candidate, the lowest quote of those that count for the baseline) (COST-5)."""
+    wanted = mode or DEFAULT_MODES.get(kind)
+    common = _Pricing(book, wanted, request)
     quotes = tuple(
-        quote_one(book, kind, mode, request if candidate.input is None else candidate.input, candidate.rules)
-        for candidate in candidates
+        [(common if c.input is None else _Pricing(book, wanted, c.input)).first(c.rules) for c in candidates]
     )
     counted = [
-        quote.amount
+        quote.value
         for candidate, quote in zip(candidates, quotes, strict=True)
         if candidate.counts_for_baseline and isinstance(quote, Quote)
     ]
-    return quotes, min(counted, default=None)
+    return quotes, Money.unchecked(book.currency, min(counted)) if counted else None

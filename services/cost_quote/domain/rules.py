@@ -71,6 +71,12 @@ class PriceRule:
     tiers: tuple[TokenTier, ...] = ()
     minimum: Decimal = Decimal(0)
 
+    @property
+    def plain_rate(self) -> Decimal | None:
+        """The rate, where a quantity times the rate is all there is to the price."""
+        by_quantity = self.billing_mode not in (BillingMode.PER_TOKEN, BillingMode.PER_REQUEST)
+        return self.rate if by_quantity and not (self.rates or self.minimum) else None
+
 
 class RuleError(ValueError):
     """A declaration that cannot be a rule. `faults` are (path within the declaration, reason)."""

@@ -28,7 +28,9 @@ def test_a_quote_names_its_rule_version_and_rate() -> None:
     assert isinstance(quote, Quote)
     assert quote.amount == Money("CNY", Decimal("3.50"))
     assert quote.original == Money("USD", Decimal("0.50"))
-    assert (quote.rule, quote.version, quote.exchange_rate, quote.revision) == ("dollar", 1, Decimal("7.00"), 7)
+    assert (quote.price_rule.id, quote.price_rule.version, quote.exchange_rate, quote.book.revision) == (
+        "dollar", 1, Decimal("7.00"), 7,
+    )  # fmt: skip
 
 
 def test_a_currency_without_a_rate_is_unpriced() -> None:
@@ -46,7 +48,7 @@ def test_a_video_without_a_billing_mode_means_per_second() -> None:
     [asked] = quotes(both, mode=BillingMode.PER_REQUEST)
     assert isinstance(said_nothing, Quote)
     assert isinstance(asked, Quote)
-    assert (said_nothing.rule, asked.rule) == ("second", "clip")
+    assert (said_nothing.price_rule.id, asked.price_rule.id) == ("second", "clip")
 
 
 def test_no_rule_no_price() -> None:
