@@ -139,4 +139,4 @@ def _gated(
 
 
 def _under_limits(view: CapacityView, limits: Limits) -> CapacityView:
-    return replace(view, configured=limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
+    return view._replace(configured=limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)

@@ -12,8 +12,8 @@ first reason that holds is a `Drop`; its `waits` says whether time alone may cur
 | `retry_after` | ATT-3a | later |
 """
 
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from services.routing.domain.catalog import Admin, Channel, Limits, Supply
 from services.routing.domain.decision import CapacityView, HealthView
@@ -21,11 +21,13 @@ from services.routing.domain.decision import CapacityView, HealthView
 NEVER, HEAL, FULL, LATER = "", "heal", "full", "later"
 HEALTH_RANKS = {"healthy": 0, "degraded": 1, "recovering": 2, "probing": 3}
 UNHEALTHY = len(HEALTH_RANKS)
+ILL = frozenset({"disabled", "circuit_open", "probing"})
+"""States in which SEL-8 may drop."""
 HEALTHY = HealthView()
+ENABLED = Admin.ENABLED
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(NamedTuple):
     """Why a Supply is no candidate."""
 
     step: str
@@ -35,10 +37,38 @@ class Drop:
     retry_at: datetime | None = None
 
 
+class Door(NamedTuple):
+    """What health and capacity say of one object: the drops of SEL-8 and SEL-9, and its free slots."""
+
+    ill: Drop | None
+    full: Drop | None
+    slots: int | None
+
+
+def door(name: str, health: HealthView, capacity: CapacityView, now: datetime) -> Door:
+    """All three at once: every Channel of a decision is asked, and every Supply that something is wrong with."""
+    configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, frozen_until = capacity
+    slots = None
+    if configured:
+        slots = configured - used if used < configured else 0
+    if health.limit is not None:
+        left = health.limit - current if current < health.limit else 0
+        slots = left if slots is None or left < slots else slots
+    if adaptive is not None:
+        left = adaptive - used if used < adaptive else 0
+        slots = left if slots is None or left < slots else slots
+    closed = slots == 0 or rpm_used >= rpm > 0 or tpm_used >= tpm > 0 or frozen_until is not None
+    return Door(
+        unhealthy(name, health, capacity) if health.state in ILL else None,
+        full(name, health, capacity, now) if closed else None,
+        slots,
+    )
+
+
 def forbidden(channel: Channel, supply: Supply) -> Drop | None:
     """SEL-4: what the operator said."""
     for name, admin in ((f"channel {channel.id}", channel.admin), (f"supply {supply.id}", supply.admin)):
-        if admin is not Admin.ENABLED:
+        if admin is not ENABLED:
             return Drop("SEL-4", str(admin), f"{name} is {admin}")
     return None
 
@@ -96,43 +126,18 @@ def gate_in_words(name: str, gate: str, used: int, limit: int, until: datetime |
     return f"{name} {gate} {used} of {limit}"
 
 
-def free_slots(health: HealthView, capacity: CapacityView) -> int | None:
-    """Slots that are left at one object; None = no gate of concurrency."""
-    left = []
-    if capacity.configured:
-        left.append(capacity.configured - capacity.in_use)
-    if health.limit is not None:
-        left.append(health.limit - capacity.in_use_current_epoch)
-    if capacity.adaptive is not None:
-        left.append(capacity.adaptive - capacity.in_use)
-    return max(0, min(left)) if left else None
-
-
 def occupied(capacity: CapacityView) -> CapacityView:
     """The view with one more Attempt begun there."""
-    return replace(
-        capacity,
+    return capacity._replace(
         in_use=capacity.in_use + 1,
         in_use_current_epoch=capacity.in_use_current_epoch + 1,
         rpm_used=capacity.rpm_used + 1,
     )
 
 
-def fewest(*slots: int | None) -> int | None:
-    """The smallest of several numbers of free slots; None only when none of them is gated."""
-    gated = [count for count in slots if count is not None]
-    return min(gated) if gated else None
-
-
 def unseen_capacity(limits: Limits) -> CapacityView:
     """The view of an object that capacity does not know yet: declared gates, nothing in use. Reserving decides."""
     return CapacityView(configured=limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
-
-
-def worse(channel: HealthView, supply: HealthView) -> str:
-    """The state that ranks a Supply: its own or its Channel's, whichever is worse."""
-    channel_rank = HEALTH_RANKS.get(channel.state, UNHEALTHY)
-    return channel.state if channel_rank > HEALTH_RANKS.get(supply.state, UNHEALTHY) else supply.state
 
 
 def clock_time(moment: datetime) -> str:

@@ -6,21 +6,47 @@ is full *and* too dear is not worth waiting for.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from services.routing.domain import availability
-from services.routing.domain.availability import HEALTHY, NEVER, Drop
+from services.routing.domain.availability import (
+    HEALTH_RANKS,
+    HEALTHY,
+    ILL,
+    LATER,
+    NEVER,
+    UNHEALTHY,
+    Drop,
+    clock_time,
+    door,
+    unseen_capacity,
+)
 from services.routing.domain.capability import misfits
-from services.routing.domain.catalog import Binding, Channel, DegradationRule, Model, RealPerson, Supply, Tier
+from services.routing.domain.catalog import DegradationRule, Model, RealPerson, Tier
 from services.routing.domain.decision import CapacityView, HealthView, Inputs, QuoteView
 from services.routing.domain.degradation import degrade
-from services.routing.domain.guardrails import Guard
-from services.routing.domain.ordering import Key, Standing, expected_cost, order_key, success_percent
+from services.routing.domain.guardrails import Guard, Limits
+from services.routing.domain.market import Bound, Fit, Market
+from services.routing.domain.ordering import KEYS, PERCENT_BITS, UNLIMITED, Key, expected_cost, success_percent
 from services.routing.domain.request_facts import Facts, billing_mode, facts_of, normalised
 
+FORBIDDEN, RESTRICTED = RealPerson.FORBIDDEN, RealPerson.RESTRICTED
+"""Looked up once: the member of an enumeration is found by a call, and these are asked for by every Supply."""
 NO_QUOTE = QuoteView(unpriced_reason="no quote")
+NO_KEY: Key = ()
+REFUSES_REAL_PERSONS = Drop("SEL-6", "real_person_forbidden", "shows real people, the supply admits none")
+
+
+class ChannelDoor(NamedTuple):
+    """A Channel's part in the fate of its Supplies. `full` and `slots` count the whole kind in."""
+
+    shut: bool
+    slots: int
+    """`UNLIMITED` where there is no gate of concurrency."""
+    state: str
+    rank: int
+    ill: Drop | None
+    full: Drop | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +59,12 @@ class Shape:
     dropped: tuple[str, ...] = ()
 
 
-class Candidate(NamedTuple):
-    """One bound Supply, assessed. `drop` is the step SEL-4..SEL-10 that dropped it, `over` the limit of SEL-11."""
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """One bound Supply, assessed and changed no more. `drop` is the step SEL-4..SEL-10 that dropped it, `over` the
+    limit of SEL-11. (Not frozen: a decision over a thousand makes a thousand; freezing costs six times the making.)"""
 
-    binding: Binding
-    channel: str
+    bound: Bound
     shape: Shape | None
     drop: Drop | None
     over: Drop | None = None
@@ -50,10 +77,6 @@ class Candidate(NamedTuple):
     restricted: bool = False
     """In the second real-person layer (SEL-7)."""
     key: Key = ()
-
-    def serves(self, emergency: bool) -> bool:
-        """Whether it may be reserved now."""
-        return self.drop is None and self.affordable(emergency)
 
     def affordable(self, emergency: bool) -> bool:
         """Whether SEL-10 and SEL-11 let it pass, leaving aside what time may cure."""
@@ -69,184 +92,157 @@ class Candidate(NamedTuple):
 class Assessor:
     """Assesses the Supplies of one request; holds what they share."""
 
-    def __init__(self, inputs: Inputs) -> None:
+    def __init__(self, inputs: Inputs, market: Market, asked: Shape) -> None:
         self.inputs = inputs
+        self.market = market
         self.mode = billing_mode(inputs.model.kind, inputs.request.billing_mode)
-        given = normalised(inputs.model.kind, inputs.model.limits, inputs.request.input)
-        self.asked = Shape(given, facts_of(inputs.model.kind, given))
-        self.by_rule: dict[str, Shape] = {}
-        self.asked_misfits: dict[str, Drop | None] = {}
-        self.channel_doors: dict[str, _Door] = {}
-        self.kind_full = availability.full(f"all {inputs.model.kind}", HEALTHY, inputs.global_capacity, inputs.now)
-        self.kind_slots = availability.free_slots(HEALTHY, inputs.global_capacity)
+        self.asked = asked
+        self.asked_misfits = self._misfits(self.asked.facts)
+        self.doors: dict[str, ChannelDoor] = {}
+        self.kind = door(f"all {inputs.model.kind}", HEALTHY, inputs.global_capacity, inputs.now)
 
-    def shape_for(self, binding: Binding) -> Shape | Drop:
-        """TIER-3: the request as this binding would get it."""
-        if binding.tier is not Tier.DEGRADED:
-            return self.asked
-        if binding.rule not in self.by_rule:
-            rule = self.inputs.rules.get(binding.rule)
-            if rule is None:
-                return Drop("CAT-6", "source_not_configured", f"no degradation rule {binding.rule!r}")
-            if not (rule.verified and rule.published):
-                return Drop("TIER-3", "rule_not_published", f"rule {rule.id} is not verified and published")
-            changed = degrade(rule, self.asked.input)
-            facts = facts_of(self.inputs.model.kind, changed.input)
-            self.by_rule[binding.rule] = Shape(changed.input, facts, rule.id, changed.dropped)
-        return self.by_rule[binding.rule]
+    def _misfits(self, facts: Facts) -> list[Drop | None]:
+        """SEL-5 for every way in which Supplies of this market declare what they can do."""
+        return [misfit(fit, facts, self.mode) for fit in self.market.fits]
 
-    def baseline_quotes(self, bindings: Sequence[Binding]) -> list[Decimal]:
+    def baseline_quotes(self) -> list[Decimal]:
         """COST-5: the quotes of the exact Supplies that fit by hard capability, healthy or not.
 
         An outage must not raise the limits, so health is not asked. What an operator took off the market holds the
         others down no longer; but where nothing else is left its price still stands, or a word meant to spare a Supply
         would let the fallbacks cost what they like.
         """
-        in_use: list[Decimal] = []
-        taken_out: list[Decimal] = []
-        for binding in bindings:
-            supply = self.inputs.supplies.get(binding.supply) if binding.tier is Tier.EXACT else None
-            channel = self.inputs.channels.get(supply.channel) if supply else None
-            quote = self.inputs.quotes.get(binding.supply)
-            if supply is None or channel is None or quote is None or quote.amount is None:
-                continue
-            if self.misfit(supply, self.asked.facts) is None:
-                (taken_out if availability.forbidden(channel, supply) else in_use).append(quote.amount)
-        return in_use or taken_out
+        quote_of, unfit = self.inputs.quotes.get, self.asked_misfits
+        exact = self.market.tiers[Tier.EXACT]
+        for pool in (exact.in_use, exact.named):
+            amounts = [
+                amount
+                for bound in pool
+                if unfit[bound.fit] is None and (amount := quote_of(bound.id, NO_QUOTE).amount) is not None
+            ]
+            if amounts:
+                return amounts
+        return []
 
-    def misfit(self, supply: Supply, facts: Facts) -> Drop | None:
-        """SEL-5; what the request as asked needs is compared once, though the baseline asks too."""
-        if facts is not self.asked.facts:
-            return self._misfit(supply, facts)
-        if supply.id not in self.asked_misfits:
-            self.asked_misfits[supply.id] = self._misfit(supply, facts)
-        return self.asked_misfits[supply.id]
+    def assess(self, tier: Tier, guard: Guard) -> list[Candidate]:
+        """Walk every Supply of a tier through the steps, in the order of their ids."""
+        bound = self.market.tiers[tier]
+        found = [Candidate(item, None, item.missing) for item in bound.missing]
+        for rule, items in bound.by_rule.items():
+            shape = self.asked if tier is not Tier.DEGRADED else self._degraded(rule)
+            if isinstance(shape, Drop):
+                found += [Candidate(item, None, shape) for item in items]
+            else:
+                unfit = self.asked_misfits if shape is self.asked else self._misfits(shape.facts)
+                found += look(self, items, shape, unfit, guard.limits(tier))
+        if bound.missing or len(bound.by_rule) > 1:
+            found.sort(key=lambda candidate: candidate.bound.place)
+        return found
 
-    def _misfit(self, supply: Supply, facts: Facts) -> Drop | None:
-        """The needs that the Supply does not meet, and the billing mode (COST-1)."""
-        if supply.kind is not facts.kind:
-            return Drop("SEL-5", "capability", f"needs {facts.kind}, admits {supply.kind}")
-        found = misfits(supply.capabilities, facts)
-        if found:
-            return Drop("SEL-5", "capability", "; ".join(misfit.figures for misfit in found))
-        modes = [self.inputs.prices[rule].billing_mode for rule in supply.prices if rule in self.inputs.prices]
-        if modes and self.mode not in modes:
-            return Drop("SEL-5", "billing_mode", f"needs {self.mode}, offers {', '.join(sorted(set(modes)))}")
-        return None
+    def _degraded(self, name: str) -> Shape | Drop:
+        """TIER-3: the request as bindings with this rule would get it."""
+        rule = self.inputs.rules.get(name)
+        if rule is None:
+            return Drop("CAT-6", "source_not_configured", f"no degradation rule {name!r}")
+        if not (rule.verified and rule.published):
+            return Drop("TIER-3", "rule_not_published", f"rule {rule.id} is not verified and published")
+        changed = degrade(rule, self.asked.input)
+        return Shape(changed.input, facts_of(self.inputs.model.kind, changed.input), rule.id, changed.dropped)
 
-    def assess(self, binding: Binding, guard: Guard) -> Candidate:
-        """Walk one Supply through the steps."""
-        supply = self.inputs.supplies.get(binding.supply)
-        channel = self.inputs.channels.get(supply.channel) if supply else None
-        if supply is None or channel is None:
-            missing = f"supply {binding.supply!r}" if supply is None else f"channel {supply.channel!r}"
-            return Candidate(binding, "", None, Drop("CAT-6", "source_not_configured", f"no {missing}"))
-        shape = self.shape_for(binding)
-        if isinstance(shape, Drop):
-            return Candidate(binding, channel.id, None, shape)
-        doors = self._doors(channel, supply)
-        drop = self._standing_drop(channel, supply, shape.facts) or self._passing_drop(supply, doors)
-        return self._priced(binding, supply, shape, drop, doors, guard)
+    def channel_door(self, channel_id: str) -> ChannelDoor:
+        """What health and capacity say of a Channel, worked out once for all its Supplies."""
+        inputs, channel = self.inputs, self.inputs.channels[channel_id]
+        view = inputs.channel_health.get(channel_id, HEALTHY)
+        capacity = inputs.channel_capacity.get(channel_id) or unseen_capacity(channel.limits)
+        ill, full, slots = door(f"channel {channel_id}", view, capacity, inputs.now)
+        full, rank = self.kind.full or full, HEALTH_RANKS.get(view.state, UNHEALTHY)
+        free = UNLIMITED if slots is None else slots
+        if self.kind.slots is not None and self.kind.slots < free:
+            free = self.kind.slots
+        made = self.doors[channel_id] = ChannelDoor(bool(ill or full), free, view.state, rank, ill, full)
+        return made
 
-    def _standing_drop(self, channel: Channel, supply: Supply, facts: Facts) -> Drop | None:
-        """SEL-4, SEL-5, SEL-6: what time does not cure."""
-        drop = availability.forbidden(channel, supply) or self.misfit(supply, facts)
-        if drop is None and facts.real_person and supply.real_person is RealPerson.FORBIDDEN:
-            return Drop("SEL-6", "real_person_forbidden", "shows real people, the supply admits none")
-        return drop
-
-    def _passing_drop(self, supply: Supply, doors: "_Doors") -> Drop | None:
+    def passing_drop(self, bound: Bound, view: HealthView, capacity: CapacityView, channel: ChannelDoor) -> Drop | None:
         """SEL-8 for both objects, then SEL-9 for the kind and both, then a Retry-After of an earlier Attempt."""
-        channel, own = doors
-        drop = channel.ill or own.ill or self.kind_full or channel.full or own.full
-        not_before = self.inputs.not_before.get(supply.id) if drop is None else None
-        if not_before is not None and not_before > self.inputs.now:
-            figures = f"supply {supply.id} not before {availability.clock_time(not_before)}"
-            return Drop("ATT-3a", "retry_after", figures, availability.LATER, not_before)
-        return drop
+        own = door(bound.name, view, capacity, self.inputs.now)
+        return channel.ill or own.ill or channel.full or own.full or self.held(bound)
 
-    def _doors(self, channel: Channel, supply: Supply) -> "_Doors":
-        inputs = self.inputs
-        if channel.id not in self.channel_doors:
-            health = inputs.channel_health.get(channel.id, HEALTHY)
-            capacity = inputs.channel_capacity.get(channel.id) or availability.unseen_capacity(channel.limits)
-            self.channel_doors[channel.id] = _door(f"channel {channel.id}", health, capacity, inputs.now)
-        health = inputs.supply_health.get(supply.id, HEALTHY)
-        capacity = inputs.supply_capacity.get(supply.id) or availability.unseen_capacity(supply.limits)
-        return _Doors(self.channel_doors[channel.id], _door(f"supply {supply.id}", health, capacity, inputs.now))
+    def held(self, bound: Bound) -> Drop | None:
+        """A Retry-After of an earlier Attempt (ATT-3a)."""
+        until = self.inputs.not_before.get(bound.id)
+        if until is None or until <= self.inputs.now:
+            return None
+        return Drop("ATT-3a", "retry_after", f"{bound.name} not before {clock_time(until)}", LATER, until)
 
-    def _priced(
-        self, binding: Binding, supply: Supply, shape: Shape, drop: Drop | None, doors: "_Doors", guard: Guard
-    ) -> Candidate:
-        """SEL-10 and SEL-11, and what the candidate would be ordered by."""
-        quoted = self.inputs.quotes.get(supply.id, NO_QUOTE)
-        view = doors.supply.health
-        state = availability.worse(doors.channel.health, view)
-        slots = availability.fewest(self.kind_slots, doors.channel.slots, doors.supply.slots)
-        restricted = shape.facts.real_person and supply.real_person is RealPerson.RESTRICTED
-        over, emergency = None, ""
-        key: Key = ()
-        if quoted.amount is None:
-            drop = drop or Drop("SEL-10", "unpriced", quoted.unpriced_reason)
+
+def look(
+    assessor: Assessor, bounds: Sequence[Bound], shape: Shape, unfit: Sequence[Drop | None], limits: Limits
+) -> list[Candidate]:
+    """Supplies that would be sent the same request, under SEL-4 to SEL-11, and what each would be ordered by.
+
+    One loop without calls on the way of a Supply that nothing is wrong with: a decision over a thousand goes round it a
+    thousand times.
+    """
+    inputs, doors, ceiling = assessor.inputs, assessor.doors, limits.ceiling
+    samples, key_of = inputs.policy.min_samples, KEYS[inputs.policy.order]
+    watched, real_person = bool(inputs.not_before), shape.facts.real_person
+    ids = [bound.id for bound in bounds]
+    views, capacities = map(inputs.supply_health.get, ids), map(inputs.supply_capacity.get, ids)
+    found = []
+    for bound, seen, told, quoted in zip(bounds, views, capacities, map(inputs.quotes.get, ids), strict=True):
+        view, capacity = seen or HEALTHY, told or bound.unseen
+        state, _, _, allowed, success_rate, _, _, _ = view
+        configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, frozen_until = capacity
+        channel = doors.get(bound.channel) or assessor.channel_door(bound.channel)
+        shut, slots, worst, worst_rank, _, _ = channel
+        if configured and configured - used < slots:
+            slots = configured - used
+        if allowed is not None and allowed - current < slots:
+            slots = allowed - current
+        if adaptive is not None and adaptive - used < slots:
+            slots = adaptive - used
+        drop = bound.forbidden or unfit[bound.fit]
+        if drop is None and real_person and bound.real_person is FORBIDDEN:
+            drop = REFUSES_REAL_PERSONS
+        if slots <= 0 or shut or watched or state in ILL or frozen_until or rpm_used >= rpm > 0 or tpm_used >= tpm > 0:
+            drop = drop or assessor.passing_drop(bound, view, capacity, channel)
+            slots = max(0, slots)
+        rank = HEALTH_RANKS.get(state, UNHEALTHY)
+        if worst_rank > rank:
+            state, rank = worst, worst_rank
+        amount, over, emergency, key = None, None, "", NO_KEY
+        if quoted is None or quoted.amount is None:
+            drop = drop or Drop("SEL-10", "unpriced", (quoted or NO_QUOTE).unpriced_reason)
         else:
-            breach = guard.breach(binding.tier, quoted.amount)
-            if breach is not None:
-                over = Drop("SEL-11", *breach)
-                emergency = guard.emergency_breach(quoted.amount)
-            key = self._key(binding, supply, view, state, quoted.amount, slots)
-        return Candidate(
-            binding,
-            supply.channel,
-            shape,
-            drop,
-            over,
-            emergency,
-            quoted.amount,
-            state,
-            view.success_rate,
-            slots,
-            restricted,
-            key,
-        )
-
-    def _key(
-        self, binding: Binding, supply: Supply, view: HealthView, state: str, quote: Decimal, slots: int | None
-    ) -> Key:
-        percent = success_percent(view, self.inputs.policy.min_samples)
-        standing = Standing(
-            supply.id,
-            availability.HEALTH_RANKS.get(state, availability.UNHEALTHY),
-            percent,
-            expected_cost(quote, percent, supply.charges_on_failure),
-            slots,
-            binding.priority,
-        )
-        return order_key(self.inputs.policy.order, standing)
+            amount = cost = quoted.amount
+            if amount > ceiling:
+                over, emergency = limits.over(amount)
+            percent = success_percent(view, samples)
+            if bound.charges_on_failure:
+                cost = expected_cost(amount, percent, True)
+            key = key_of((rank << PERCENT_BITS) - percent, cost, -slots, bound.priority, bound.place)
+        free = None if slots == UNLIMITED else slots
+        restricted = real_person and bound.real_person is RESTRICTED
+        found.append(Candidate(bound, shape, drop, over, emergency, amount, state, success_rate, free, restricted, key))
+    return found
 
 
-class _Door(NamedTuple):
-    """What health and capacity say of one object."""
-
-    health: HealthView
-    ill: Drop | None
-    full: Drop | None
-    slots: int | None
+def as_asked(model: Model, given: Mapping[str, Any]) -> Shape:
+    """The request as a Supply of full capability would be sent it."""
+    said = normalised(model.kind, model.limits, given)
+    return Shape(said, facts_of(model.kind, said))
 
 
-class _Doors(NamedTuple):
-    """Both objects that an Attempt passes. The Channel's is worked out once for all its Supplies."""
-
-    channel: _Door
-    supply: _Door
-
-
-def _door(name: str, health: HealthView, capacity: CapacityView, now: datetime) -> _Door:
-    return _Door(
-        health,
-        availability.unhealthy(name, health, capacity),
-        availability.full(name, health, capacity, now),
-        availability.free_slots(health, capacity),
-    )
+def misfit(fit: Fit, facts: Facts, mode: str) -> Drop | None:
+    """SEL-5: the needs that are not met, and the billing mode (COST-1)."""
+    if fit.kind is not facts.kind:
+        return Drop("SEL-5", "capability", f"needs {facts.kind}, admits {fit.kind}")
+    found = misfits(fit.capabilities, facts)
+    if found:
+        return Drop("SEL-5", "capability", "; ".join(misfit.figures for misfit in found))
+    if fit.modes and mode not in fit.modes:
+        return Drop("SEL-5", "billing_mode", f"needs {mode}, offers {', '.join(fit.modes)}")
+    return None
 
 
 def inputs_to_quote(

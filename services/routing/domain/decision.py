@@ -1,18 +1,21 @@
-"""The shapes of a decision: what goes in, frozen, and what comes out. `selection.select` maps one to the other."""
+"""The shapes of a decision: what goes in, frozen, and what comes out. `selection.select` maps one to the other.
+
+What there is one of for every candidate is a named tuple: a decision over a thousand makes thousands of them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import NamedTuple
 
 from libs.kernel.money import Money
 from services.routing.domain.catalog import Channel, DegradationRule, Model, Policy, Price, Supply
 from services.routing.domain.request import Request
 
 
-@dataclass(frozen=True, slots=True)
-class HealthView:
+class HealthView(NamedTuple):
     """A Channel's or Supply's health at the moment of the decision."""
 
     state: str = "healthy"
@@ -26,8 +29,7 @@ class HealthView:
     cooldown_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityView:
+class CapacityView(NamedTuple):
     """A Channel's or Supply's capacity at the moment of the decision; configured 0 = no gate.
 
     `adaptive` slots are what the provider's answers led to, None = no such limit; before `frozen_until` it asked not to
@@ -45,8 +47,7 @@ class CapacityView:
     frozen_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteView:
+class QuoteView(NamedTuple):
     """A Supply's quote in the catalogue's currency, or why there is none."""
 
     amount: Decimal | None = None
@@ -99,8 +100,7 @@ class Verdict(StrEnum):
     """No candidate can ever serve this request as things are configured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(NamedTuple):
     """What became of one bound Supply in one round (SEL-16)."""
 
     supply: str

@@ -13,8 +13,17 @@ In an emergency `emergency_cost_limit` takes the place of all three, and counts 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
+from services.routing.domain.availability import NEVER, Drop
 from services.routing.domain.catalog import Order, Policy, Tier
+
+STEP = "SEL-11"
+EXACT = Tier.EXACT
+ENDLESS = Decimal("Infinity")
+_new = tuple.__new__
+SHORT = 28
+"""Digits to which decimals are exact here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +35,47 @@ class Guard:
     baseline: Decimal | None
     spent: Decimal
 
-    def breach(self, tier: Tier, quote: Decimal) -> tuple[str, str] | None:
-        """(reason code, figures) of the first limit that the quote is over; None = within all."""
+    def limits(self, tier: Tier) -> "Limits":
+        """What a quote of that tier is compared with."""
         name, factor = self._multiplier(tier)
-        if factor is not None and self.baseline is not None and quote > self.baseline * factor:
-            return name, f"{amount(quote)} > baseline {amount(self.baseline)} x {factor:f}"
-        limit = self.policy.absolute_cost_limit
-        if self.spent + quote > limit:
-            return "absolute_cost_limit", f"spent {amount(self.spent)} + {amount(quote)} > {amount(limit)}"
-        return None
-
-    def emergency_breach(self, quote: Decimal) -> str:
-        """Figures if even an emergency may not pay this; empty if it may."""
-        limit = self.policy.emergency_cost_limit
-        if self.spent + quote > limit:
-            return f"emergency: spent {amount(self.spent)} + {amount(quote)} > {amount(limit)}"
-        return ""
+        most, words = ENDLESS, ""
+        if factor is not None and self.baseline is not None:
+            most, words = self.baseline * factor, f" > baseline {amount(self.baseline)} x {factor:f}"
+        ceiling = min(most, self.policy.absolute_cost_limit - self.spent)
+        return Limits(ceiling, most, self.policy, self.spent, name, words)
 
     def _multiplier(self, tier: Tier) -> tuple[str, Decimal | None]:
-        if tier is not Tier.EXACT:
+        if tier is not EXACT:
             return "fallback_cost_multiplier_limit", self.policy.fallback_cost_multiplier_limit
         if self.policy.order is Order.STABLE_FIRST:
             return "stable_cost_multiplier_limit", self.policy.stable_cost_multiplier_limit
         return "", None
+
+
+class Limits(NamedTuple):
+    """The limits of one tier. Only a quote over the `ceiling` is over any of them."""
+
+    ceiling: Decimal
+    """The lower of `most`, and of what may still be spent."""
+    most: Decimal
+    """By the multiplier of the policy; `ENDLESS` where none holds."""
+    policy: Policy
+    spent: Decimal
+    reason: str
+    """What being over `most` is called, and how it is told."""
+    words: str
+
+    def over(self, quote: Decimal) -> tuple[Drop, str]:
+        """For a quote over a limit: the first one that it is over, and the figures if even an emergency may not pay."""
+        emergency = ""
+        if self.spent + quote > self.policy.emergency_cost_limit:
+            emergency = f"emergency: {self._sum(quote, self.policy.emergency_cost_limit)}"
+        if quote > self.most:
+            return _new(Drop, (STEP, self.reason, amount(quote) + self.words, NEVER, None)), emergency
+        return Drop(STEP, "absolute_cost_limit", self._sum(quote, self.policy.absolute_cost_limit)), emergency
+
+    def _sum(self, quote: Decimal, limit: Decimal) -> str:
+        return f"spent {amount(self.spent)} + {amount(quote)} > {amount(limit)}"
 
 
 def baseline_of(quotes: Iterable[Decimal]) -> Decimal | None:
@@ -58,6 +85,15 @@ def baseline_of(quotes: Iterable[Decimal]) -> Decimal | None:
 
 def amount(value: Decimal) -> str:
     """An amount for a person: at least two decimals, no further zeros at the end."""
+    text = str(value)
+    if "E" in text or len(text) > SHORT:
+        return _of_any_length(value)
+    whole, _, decimals = text.partition(".")
+    return f"{whole}.{decimals.rstrip('0'):0<2}"
+
+
+def _of_any_length(value: Decimal) -> str:
+    """The same of what is written with an exponent, or longer than decimals are exact."""
     plain = value.normalize()
     exponent = plain.as_tuple().exponent
     if isinstance(exponent, int) and exponent > -2:

@@ -6,6 +6,7 @@ down, once `min_samples` outcomes are in the window, else the neutral 90. Withou
 would decide before cost; without a neutral value a Supply nobody has tried would rank first or last by accident.
 """
 
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import sqrt
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from services.routing.domain.decision import HealthView
 NEUTRAL_PERCENT = 90
 Z = 1.959963984540054
 UNLIMITED = 1 << 31
+PERCENT_BITS = 7
+"""A health rank, shifted by so many, stands above every success rate of 0..100 per cent."""
 NANO = Decimal(1).scaleb(-9)
 
 Key = tuple[int | Decimal | str, ...]
@@ -34,12 +37,13 @@ class Standing(NamedTuple):
 
 def success_percent(health: HealthView, min_samples: int) -> int:
     """The quantised success rate, 0..100."""
-    if health.success_rate is None or health.samples < max(1, min_samples):
+    _, _, _, _, rate, low, samples, _ = health
+    if rate is None or samples < min_samples or samples < 1:
         return NEUTRAL_PERCENT
-    low = health.success_rate_low
     if low is None:
-        low = wilson_low(health.success_rate, health.samples)
-    return max(0, min(100, int(low * 100 + 1e-9)))
+        low = wilson_low(rate, samples)
+    percent = int(low * 100 + 1e-9)
+    return percent if 0 <= percent <= 100 else 0 if percent < 0 else 100
 
 
 def wilson_low(rate: float, samples: int) -> float:
@@ -60,11 +64,26 @@ def expected_cost(quote: Decimal, percent: int, charges_on_failure: bool) -> Dec
 def order_key(order: Order, standing: Standing) -> Key:
     """Smaller is better."""
     slots = UNLIMITED if standing.free_slots is None else standing.free_slots
-    health, rate, cost = standing.health_rank, -standing.success_percent, standing.expected_cost
-    match order:
-        case Order.STABLE_FIRST:
-            return (health, rate, cost, -slots, standing.supply)
-        case Order.COST_FIRST:
-            return (cost, health, rate, -slots, standing.supply)
-        case Order.MANUAL_PRIORITY:
-            return (-standing.priority, cost, health, rate, -slots, standing.supply)
+    health = (standing.health_rank << PERCENT_BITS) - standing.success_percent
+    return KEYS[order](health, standing.expected_cost, -slots, standing.priority, standing.supply)
+
+
+def _stable_first(health: int, cost: Decimal, slots: int, priority: int, last: int | str) -> Key:
+    return (health, cost, slots, last)
+
+
+def _cost_first(health: int, cost: Decimal, slots: int, priority: int, last: int | str) -> Key:
+    return (cost, health, slots, last)
+
+
+def _manual_priority(health: int, cost: Decimal, slots: int, priority: int, last: int | str) -> Key:
+    return (-priority, cost, health, slots, last)
+
+
+KEYS: Mapping[Order, Callable[[int, Decimal, int, int, int | str], Key]] = {
+    Order.STABLE_FIRST: _stable_first,
+    Order.COST_FIRST: _cost_first,
+    Order.MANUAL_PRIORITY: _manual_priority,
+}
+"""The key of a candidate by health rank and success rate in one number, the expected cost of a success, its free slots
+(negative), its priority, and what comes last: its id, or its place in the order of ids."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from libs.kernel.canonical import canonical_json
 from services.routing.domain.selection import select
-from services.routing.domain.selection_record import FORMAT, decision_text, recorded_inputs
+from services.routing.domain.selection_record import FORMAT, decision_json, decision_text, recorded_inputs
 
 SHOWN = 400
 """Characters of a differing value that are told."""
@@ -52,7 +52,7 @@ def replay_record(saved: str) -> Replay:
     if form != FORMAT:
         return Replay(digest, Difference("", f"format {form}", f"this release reads format {FORMAT}"))
     try:
-        replayed = canonical_json(select(recorded_inputs(saved))).decode()
+        replayed = decision_json(select(recorded_inputs(saved)))
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         return Replay(digest, Difference("", "", f"the inputs cannot be decided on: {type(error).__name__}: {error}"))
     return Replay(digest, None if replayed == recorded else first_difference(recorded, replayed))

@@ -156,10 +156,15 @@ def _amounts(values: Mapping[str, float | None]) -> dict[str, float]:
 
 def _whole(value: Any) -> Any:
     """JSON over a protobuf Struct knows only floats: 5.0 was 5."""
+    kind = type(value)
+    if kind is str or kind is int:
+        return value
+    if kind is dict:
+        return {name: item if type(item) is str else _whole(item) for name, item in value.items()}
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, Mapping):
-        return {name: _whole(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_whole(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _whole(item) for name, item in value.items()}
     return value

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from libs.kernel.canonical import digest
 from services.routing.domain.decision import Decision, Inputs
-from services.routing.domain.selection_record import record
+from services.routing.domain.selection_record import record_text
 
 
 class RoundOutcome(StrEnum):
@@ -49,7 +49,7 @@ def make_round(
     task_id: str, number: int, inputs: Inputs, decision: Decision, outcome: RoundOutcome, note: str = ""
 ) -> SelectionRound:
     """Freeze a decision."""
-    return SelectionRound(task_id, number, inputs.now, outcome, record(inputs, decision).decode(), note)
+    return SelectionRound(task_id, number, inputs.now, outcome, record_text(inputs, decision), note)
 
 
 def round_key(decision: Decision) -> str:

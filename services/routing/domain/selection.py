@@ -11,22 +11,26 @@ Laws of this file:
 - every bound Supply leaves with exactly one fate (SEL-16), and nothing depends on the order of the bindings (SEL-19).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
 from libs.kernel.money import Money
 from services.routing.domain.availability import FULL, HEAL, LATER
-from services.routing.domain.candidates import Assessor, Candidate
+from services.routing.domain.candidates import Assessor, Candidate, as_asked
 from services.routing.domain.capability import misfits
-from services.routing.domain.catalog import Binding, Kind, Tier
+from services.routing.domain.catalog import Kind, Tier
 from services.routing.domain.decision import Decision, Inputs, Verdict
 from services.routing.domain.guardrails import Guard, baseline_of
-from services.routing.domain.request_facts import facts_of, normalised
+from services.routing.domain.market import market_of
+from services.routing.domain.request_facts import Facts
 from services.routing.domain.verdicts import Round, refused, served, unserved
 
 TIERS = (Tier.EXACT, Tier.FALLBACK, Tier.DEGRADED)
 SYNCHRONOUS = frozenset({Kind.IMAGE, Kind.CHAT, Kind.EMBEDDING, Kind.OCR, Kind.SPEECH})
+
+_KEY = attrgetter("key")
 
 
 class _Ending(StrEnum):
@@ -47,29 +51,31 @@ class _Pass:
     excluded: frozenset[str]
     emergency: bool
     tier: Tier = Tier.EXACT
-    field: tuple[Candidate, ...] = ()
+    field: Sequence[Candidate] = ()
 
 
 def select(inputs: Inputs) -> Decision:
     """Decide what is to be done with one Task now. Raises nothing: what is wrong is a fate or a failure code."""
-    assessor = Assessor(inputs)
-    bindings = sorted(inputs.model.bindings, key=lambda binding: binding.supply)
-    problem = _inadmissible(inputs)
+    market = market_of(inputs)
+    asked = as_asked(inputs.model, inputs.request.input)
+    problem = _inadmissible(inputs, asked.facts)
     if problem is not None:
-        return refused(inputs, bindings, *problem)
-    guard = _guard(inputs, assessor, bindings)
-    candidates = {tier: [assessor.assess(b, guard) for b in bindings if b.tier is tier] for tier in TIERS}
+        return refused(inputs, market.bounds, *problem)
+    assessor = Assessor(inputs, market, asked)
+    baseline = baseline_of(assessor.baseline_quotes())
+    guard = Guard(inputs.policy, inputs.currency, baseline, inputs.spent.amount)
+    candidates = {tier: assessor.assess(tier, guard) for tier in TIERS}
     strict = is_strict(inputs)
     final = _search(inputs, candidates, strict)
     round_ = Round(
         inputs=inputs,
         candidates=candidates,
-        baseline=None if guard.baseline is None else Money(inputs.currency, guard.baseline),
+        baseline=None if baseline is None else Money(inputs.currency, baseline),
         reached=final.reached,
         excluded=final.excluded,
         emergency=final.emergency,
         strict=strict,
-        asked=assessor.asked,
+        asked=asked,
     )
     if final.ending is _Ending.SERVES:
         return served(round_, final.tier, final.field)
@@ -87,7 +93,7 @@ def spills(inputs: Inputs) -> bool:
     return (inputs.policy.when_full or default) == "spill"
 
 
-def _inadmissible(inputs: Inputs) -> tuple[str, str, str, str] | None:
+def _inadmissible(inputs: Inputs, facts: Facts) -> tuple[str, str, str, str] | None:
     """SEL-1, SEL-2 as (step, reason, failure code, message). Asked at the door too; a change may follow."""
     model = inputs.model
     if not inputs.permitted:
@@ -95,17 +101,11 @@ def _inadmissible(inputs: Inputs) -> tuple[str, str, str, str] | None:
         return "SEL-1", "forbidden", "forbidden", message
     if not model.published:
         return "SEL-1", "not_published", "model_not_published", f"model {model.id!r} is not published"
-    given = normalised(model.kind, model.limits, inputs.request.input)
-    found = misfits(model.limits, facts_of(model.kind, given))
+    found = misfits(model.limits, facts)
     if found:
         message = "; ".join(f"/input/{misfit.field} {misfit.figures}" for misfit in found)
         return "SEL-2", "model_limits", "validation_failed", message
     return None
-
-
-def _guard(inputs: Inputs, assessor: Assessor, bindings: Sequence[Binding]) -> Guard:
-    baseline = baseline_of(assessor.baseline_quotes(bindings))
-    return Guard(inputs.policy, inputs.currency, baseline, inputs.spent.amount)
 
 
 def _search(inputs: Inputs, candidates: dict[Tier, list[Candidate]], strict: bool) -> _Pass:
@@ -137,10 +137,14 @@ def _walk(
         if tier is Tier.DEGRADED and (strict or FULL in waits):
             break
         reached.append(tier)
-        for layer in _layers(candidate for candidate in candidates[tier] if candidate.binding.supply not in excluded):
-            field = sorted((c for c in layer if c.serves(emergency)), key=lambda candidate: candidate.key)
+        pool = candidates[tier]
+        if excluded:
+            pool = [candidate for candidate in pool if candidate.bound.id not in excluded]
+        for layer in _layers(pool):
+            field = [c for c in layer if c.drop is None and (c.over is None or c.affordable(emergency))]
             if field:
-                return _Pass(_Ending.SERVES, tuple(reached), excluded, emergency, tier, tuple(field))
+                field.sort(key=_KEY)
+                return _Pass(_Ending.SERVES, tuple(reached), excluded, emergency, tier, field)
             waits.update(candidate.waits_for(emergency) for candidate in layer)
             if FULL in waits and not spill:
                 return _Pass(_Ending.FULL, tuple(reached), excluded, emergency)
@@ -148,10 +152,7 @@ def _walk(
     return _Pass(ending, tuple(reached), excluded, emergency)
 
 
-def _layers(pool: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+def _layers(pool: Sequence[Candidate]) -> tuple[Sequence[Candidate], ...]:
     """SEL-7: Supplies that admit real people first, restricted ones after; one layer when nobody real is shown."""
-    first: list[Candidate] = []
-    second: list[Candidate] = []
-    for candidate in pool:
-        (second if candidate.restricted else first).append(candidate)
-    return first, second
+    second = [candidate for candidate in pool if candidate.restricted]
+    return ([candidate for candidate in pool if not candidate.restricted], second) if second else (pool,)

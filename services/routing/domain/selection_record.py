@@ -2,12 +2,23 @@
 
 The record holds the frozen inputs and the decision as canonical JSON. Replaying reads the inputs alone, selects again,
 and the decision must have the same bytes.
+
+`record_text` writes what `canonical_json({"format", "inputs", "decision"})` would: every test of the one is a test of
+the other. It is written by hand because every decision of a Task pays for it: the parts that a catalogue revision fixes
+are taken as they were written the first time (`market.texts`), and what there is one of for every candidate goes
+straight into text.
 """
 
 import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from json.encoder import encode_basestring as quoted
+from typing import Any
 
-from libs.kernel.canonical import canonical_json
-from services.routing.domain.decision import Decision, Inputs
+from libs.kernel.canonical import canonical_text, field_names
+from libs.kernel.money import Money
+from services.routing.domain.decision import CapacityView, Decision, Fate, HealthView, Inputs, QuoteView
+from services.routing.domain.market import market_of
 from services.routing.domain.selection import select
 from services.routing.domain.thaw import thaw
 
@@ -18,7 +29,25 @@ _BEFORE_DECISION = '{"decision":'
 
 def record(inputs: Inputs, decision: Decision) -> bytes:
     """Canonical JSON: `{"format", "inputs", "decision"}`."""
-    return canonical_json({"format": FORMAT, "inputs": inputs, "decision": decision})
+    return record_text(inputs, decision).encode()
+
+
+def record_text(inputs: Inputs, decision: Decision) -> str:
+    """The same, not yet encoded."""
+    written = {
+        **market_of(inputs).texts,
+        "quotes": _each(inputs.quotes, _quote),
+        "supply_health": _each(inputs.supply_health, _health),
+        "channel_health": _each(inputs.channel_health, _health),
+        "supply_capacity": _each(inputs.supply_capacity, _capacity),
+        "channel_capacity": _each(inputs.channel_capacity, _capacity),
+    }
+    return f'{_BEFORE_DECISION}{decision_json(decision)},"format":{FORMAT},"inputs":{_object(inputs, written)}}}'
+
+
+def decision_json(decision: Decision) -> str:
+    """The canonical JSON of a decision."""
+    return _object(decision, {"fates": f"[{','.join(map(_fate, decision.fates))}]"})
 
 
 def recorded_inputs(saved: bytes | str) -> Inputs:
@@ -49,4 +78,91 @@ def replay(saved: bytes | str) -> Decision:
 def replays(saved: bytes | str) -> bool:
     """Whether the same decision comes out, byte for byte."""
     text = saved.decode() if isinstance(saved, bytes) else saved
-    return canonical_json(replay(text)).decode() == decision_text(text)
+    return decision_json(replay(text)) == decision_text(text)
+
+
+# --- Values as text ---------------------------------------------------------------------------------------------------
+
+
+def _object(value: Inputs | Decision, written: Mapping[str, str]) -> str:
+    """The fields in the order of their names; those in `written` are text already."""
+    parts = [
+        f'"{name}":{written[name] if name in written else _any(getattr(value, name))}' for name in _NAMES[type(value)]
+    ]
+    return f"{{{','.join(parts)}}}"
+
+
+def _each(views: Mapping[str, Any], text: Callable[[Any], str]) -> str:
+    return f"{{{','.join([f'{quoted(key)}:{text(views[key])}' for key in sorted(views)])}}}"
+
+
+def _any(value: Any) -> str:
+    write = _WRITERS.get(type(value))
+    return canonical_text(value) if write is None else write(value)
+
+
+def _money(value: Money) -> str:
+    return f'{{"amount":"{_decimal(value.amount)}","currency":{quoted(value.currency)}}}'
+
+
+def _decimal(value: Decimal) -> str:
+    text = str(value)
+    return f"{value:f}" if "E" in text else text
+
+
+def _number(value: float | None) -> str:
+    return "null" if value is None else str(value) if type(value) is int else canonical_text(value)
+
+
+def _rate(value: float | None) -> str:
+    """A success rate: mostly a fraction, whose text is its own."""
+    return repr(value) if type(value) is float and 0.0 < value < 1.0 else _number(value)
+
+
+def _quote(view: QuoteView) -> str:
+    amount, reason, rule, version, rate, kind, words = view
+    return (
+        f'{{"amount":{"null" if amount is None else quoted(_decimal(amount))},"exchange_rate":{quoted(rate)},'
+        f'"explanation":{quoted(words)},"kind":{quoted(kind)},"rule_id":{quoted(rule)},"rule_version":{version},'
+        f'"unpriced_reason":{quoted(reason)}}}'
+    )
+
+
+def _health(view: HealthView) -> str:
+    state, epoch, revision, limit, rate, low, samples, until = view
+    return (
+        f'{{"cooldown_until":{"null" if until is None else canonical_text(until)},"epoch":{epoch},'
+        f'"limit":{"null" if limit is None else limit},"revision":{revision},"samples":{samples},'
+        f'"state":{quoted(state)},"success_rate":{_rate(rate)},"success_rate_low":{_rate(low)}}}'
+    )
+
+
+def _capacity(view: CapacityView) -> str:
+    configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, until = view
+    return (
+        f'{{"adaptive":{"null" if adaptive is None else adaptive},"configured":{configured},'
+        f'"frozen_until":{"null" if until is None else canonical_text(until)},"in_use":{used},'
+        f'"in_use_current_epoch":{current},"rpm":{rpm},'
+        f'"rpm_used":{rpm_used},"tpm":{tpm},"tpm_used":{tpm_used}}}'
+    )
+
+
+def _fate(fate: Fate) -> str:
+    supply, channel, tier, word, rank, step, reason, figures, quote, health, rate, free, priority = fate
+    return (
+        f'{{"channel":{quoted(channel)},"fate":"{word}","figures":{quoted(figures)},'
+        f'"free_slots":{"null" if free is None else free},"health":{quoted(health)},"priority":{priority},'
+        f'"quote":{"null" if quote is None else _money(quote)},"rank":{rank},"reason":{quoted(reason)},'
+        f'"step":"{step}","success_rate":{_rate(rate)},"supply":{quoted(supply)},"tier":"{tier}"}}'
+    )
+
+
+_WRITERS: Mapping[type[Any], Callable[[Any], str]] = {
+    str: quoted,
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    type(None): lambda value: "null",
+    Money: _money,
+    CapacityView: _capacity,
+}
+_NAMES = {kind: tuple(sorted(field_names(kind))) for kind in (Inputs, Decision)}

@@ -1,10 +1,10 @@
-"""Typed values back from canonical JSON: the inverse of `libs.kernel.canonical.plain` for frozen dataclasses.
+"""Typed values back from canonical JSON: the inverse of `libs.kernel.canonical.plain` for dataclasses and named tuples.
 
 `thaw(Catalog, json.loads(canonical_json(catalog)))` equals the catalogue. A field that the class does not know is
 ignored and one that is not there takes its default, so records of other releases stay readable (CAT-2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -12,64 +12,74 @@ from enum import Enum
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-T = TypeVar("T")
+from libs.kernel.canonical import field_names
 
-_KNOWN: dict[type[Any], tuple[tuple[str, Any, bool], ...]] = {}
-"""(name, type, required) of the fields of every class met so far: reading type hints is slow."""
+T = TypeVar("T")
+Reader = Callable[[Any], Any]
+
+_READERS: dict[Any, Reader] = {}
+"""By type hint, as met: reading type hints is slow."""
 
 
 def thaw(kind: type[T], value: Any) -> T:
     """`value` (JSON types) as an instance of `kind`. KeyError if a required field is missing."""
-    result: T = _thaw(kind, value)
+    result: T = _reader(kind)(value)
     return result
 
 
-def _thaw(kind: Any, value: Any) -> Any:
-    origin = get_origin(kind)
+def _reader(hint: Any) -> Reader:
+    found = _READERS.get(hint)
+    if found is None:
+        found = _READERS[hint] = _made(hint)
+    return found
+
+
+def _made(hint: Any) -> Reader:
+    origin = get_origin(hint)
     if origin in (Union, UnionType):
-        if value is None:
-            return None
-        return _thaw(next(part for part in get_args(kind) if part is not type(None)), value)
+        some = _reader(next(part for part in get_args(hint) if part is not type(None)))
+        return lambda value: None if value is None else some(value)
     if origin is tuple:
-        item = get_args(kind)[0]
-        return tuple(_thaw(item, part) for part in value)
+        item = _reader(get_args(hint)[0])
+        return lambda value: tuple(map(item, value))
     if origin is not None and issubclass(origin, Mapping):
-        item = get_args(kind)[1]
-        return {key: _thaw(item, part) for key, part in value.items()}
-    if isinstance(kind, type):
-        return _scalar(kind, value)
+        entry = _reader(get_args(hint)[1])
+        return lambda value: {key: entry(part) for key, part in value.items()}
+    return _scalar(hint) if isinstance(hint, type) else _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
     return value
 
 
-def _scalar(kind: type[Any], value: Any) -> Any:
-    if is_dataclass(kind):
-        return _instance(kind, value)
-    if issubclass(kind, Enum):
-        return kind(value)
-    if kind is Decimal:
-        return Decimal(value)
-    if kind is datetime:
-        return datetime.fromisoformat(value)
-    if kind is float:
-        return float(value)
-    return value
+def _scalar(kind: type[Any]) -> Reader:
+    if field_names(kind):
+        return _instance(kind)
+    if kind in (Decimal, float) or issubclass(kind, Enum):
+        return kind
+    return datetime.fromisoformat if kind is datetime else _as_it_is
 
 
-def _instance(kind: type[Any], value: Mapping[str, Any]) -> Any:
-    given = {}
-    if kind not in _KNOWN:
-        _KNOWN[kind] = _fields_of(kind)
-    for name, hint, required in _KNOWN[kind]:
-        if name in value:
-            given[name] = _thaw(hint, value[name])
-        elif required:
-            raise KeyError(f"{kind.__name__}.{name}")
-    return kind(**given)
+def _instance(kind: type[Any]) -> Reader:
+    parts = _fields_of(kind)
+
+    def read(value: Mapping[str, Any]) -> Any:
+        given = {}
+        for name, reader, required in parts:
+            if name in value:
+                given[name] = reader(value[name])
+            elif required:
+                raise KeyError(f"{kind.__name__}.{name}")
+        return kind(**given)
+
+    return read
 
 
-def _fields_of(kind: type[Any]) -> tuple[tuple[str, Any, bool], ...]:
+def _fields_of(kind: type[Any]) -> tuple[tuple[str, Reader, bool], ...]:
+    """(name, reader, required) of every field."""
     hints = get_type_hints(kind)
-    return tuple(
-        (field.name, hints[field.name], field.default is MISSING and field.default_factory is MISSING)
-        for field in fields(kind)
-    )
+    if is_dataclass(kind):
+        optional = {f.name for f in fields(kind) if f.default is not MISSING or f.default_factory is not MISSING}
+    else:
+        optional = set(kind._field_defaults)
+    return tuple((name, _reader(hints[name]), name not in optional) for name in field_names(kind))

@@ -11,7 +11,7 @@
 | else | FAIL `no_candidates` |
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,12 +19,17 @@ from libs.kernel.money import Money
 from services.routing.domain import explanation
 from services.routing.domain.availability import FULL, HEAL, LATER, Drop
 from services.routing.domain.candidates import Candidate, Shape
-from services.routing.domain.catalog import Binding, Tier
+from services.routing.domain.catalog import Tier
 from services.routing.domain.decision import AlertDraft, Decision, Fate, Inputs, Verdict
 from services.routing.domain.guardrails import amount
+from services.routing.domain.market import Bound
 
 UNAVAILABLE_STEPS = frozenset({"SEL-4", "SEL-8"})
 UNFIT_STEPS = frozenset({"SEL-5", "SEL-6"})
+_NO_DROP = Drop("", "")
+money = Money.unchecked
+_new = tuple.__new__
+"""A Fate from its values at once: through the call of its class it takes twice as long, and every Supply has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Round:
             candidate
             for tier in self.reached
             for candidate in self.candidates[tier]
-            if candidate.binding.supply not in self.excluded
+            if candidate.bound.id not in self.excluded
         ]
 
 
@@ -56,20 +61,20 @@ class _Failure(NamedTuple):
     message: str
 
 
-def refused(inputs: Inputs, bindings: Sequence[Binding], step: str, reason: str, code: str, message: str) -> Decision:
+def refused(inputs: Inputs, bounds: Sequence[Bound], step: str, reason: str, code: str, message: str) -> Decision:
     """The request itself is refused: no Supply was looked at (SEL-1, SEL-2)."""
     fates = tuple(
         Fate(
-            supply=binding.supply,
-            channel=inputs.supplies[binding.supply].channel if binding.supply in inputs.supplies else "",
-            tier=str(binding.tier),
+            supply=bound.id,
+            channel=inputs.supplies[bound.id].channel if bound.id in inputs.supplies else "",
+            tier=bound.tier_word,
             fate="dropped",
             step=step,
             reason=reason,
             figures=message if step == "SEL-2" else "",
-            priority=binding.priority,
+            priority=bound.priority,
         )
-        for binding in bindings
+        for bound in bounds
     )
     return Decision(
         verdict=Verdict.FAIL,
@@ -86,13 +91,12 @@ def served(round_: Round, tier: Tier, field: Sequence[Candidate]) -> Decision:
     """The first of the field is chosen."""
     best = field[0]
     shape = best.shape or round_.asked
-    ranks = {candidate.binding.supply: rank for rank, candidate in enumerate(field, 1)}
-    fates = _fates(round_, ranks)
+    fates = _fates(round_, field)
     rule = round_.inputs.rules.get(shape.rule) if shape.rule else None
     return Decision(
         verdict=Verdict.CHOSEN,
         fates=fates,
-        chosen=best.binding.supply,
+        chosen=best.bound.id,
         tier=str(tier),
         baseline=round_.baseline,
         input=dict(shape.input),
@@ -107,7 +111,7 @@ def served(round_: Round, tier: Tier, field: Sequence[Candidate]) -> Decision:
 
 def unserved(round_: Round, verdict: Verdict) -> Decision:
     """Nobody serves now: wait for what may change, or fail with what will not."""
-    fates = _fates(round_, {})
+    fates = _fates(round_, ())
     waiting, failure = "", _Failure("", "")
     if verdict is Verdict.WAIT:
         waiting = _waiting_reason(round_)
@@ -131,43 +135,49 @@ def unserved(round_: Round, verdict: Verdict) -> Decision:
     )
 
 
-def _fates(round_: Round, ranks: Mapping[str, int]) -> tuple[Fate, ...]:
-    """Chosen and ranked first, then the dropped by tier and id."""
-    fates = [_fate(round_, tier, candidate, ranks) for tier in Tier for candidate in round_.candidates[tier]]
-    fates.sort(key=lambda fate: fate.rank or len(fates) + 1)
+def _fates(round_: Round, field: Sequence[Candidate]) -> tuple[Fate, ...]:
+    """The chosen and the dropped by tier and id, then the ranked from the second on. (One would tell the chosen first;
+    but so stand the records of the past, and they replay byte for byte.)"""
+    currency, ranked = round_.inputs.currency, {candidate.bound.place for candidate in field[1:]}
+    best = field[0] if field else None
+    fates = []
+    for tier in Tier:
+        drop_of = _dropping(round_, tier, best is not None)
+        for candidate in round_.candidates[tier]:
+            if candidate is best:
+                fates.append(_fate(currency, candidate, "chosen", 1, _NO_DROP))
+            elif candidate.bound.place not in ranked:
+                fates.append(_fate(currency, candidate, "dropped", 0, drop_of(candidate)))
+    fates += [_fate(currency, candidate, "ranked", rank, _NO_DROP) for rank, candidate in enumerate(field[1:], 2)]
     return tuple(fates)
 
 
-def _fate(round_: Round, tier: Tier, candidate: Candidate, ranks: Mapping[str, int]) -> Fate:
-    binding = candidate.binding
-    rank = ranks.get(binding.supply, 0)
-    drop = None if rank else _drop_of(round_, tier, candidate, bool(ranks))
-    return Fate(
-        supply=binding.supply,
-        channel=candidate.channel,
-        tier=str(tier),
-        fate="dropped" if drop else "chosen" if rank == 1 else "ranked",
-        rank=rank,
-        step=drop.step if drop else "",
-        reason=drop.reason if drop else "",
-        figures=drop.figures if drop else "",
-        quote=None if candidate.quote is None else Money(round_.inputs.currency, candidate.quote),
-        health=candidate.health,
-        success_rate=candidate.success_rate,
-        free_slots=candidate.free_slots,
-        priority=binding.priority,
-    )
+def _fate(currency: str, candidate: Candidate, word: str, rank: int, drop: Drop) -> Fate:
+    bound, amount = candidate.bound, candidate.quote
+    step, reason, figures, _, _ = drop
+    quote = None if amount is None else money(currency, amount)
+    state, rate, free = candidate.health, candidate.success_rate, candidate.free_slots
+    head = (bound.id, bound.channel, bound.tier_word, word, rank, step, reason, figures, quote)
+    return _new(Fate, (*head, state, rate, free, bound.priority))
 
 
-def _drop_of(round_: Round, tier: Tier, candidate: Candidate, serving: bool) -> Drop:
-    """Why a Supply that does not serve was dropped."""
-    if tier not in round_.reached:
-        if tier is Tier.DEGRADED and round_.strict:
-            return Drop("TIER-2", "strict", "the request may not degrade")
+def _dropping(round_: Round, tier: Tier, serving: bool) -> Callable[[Candidate], Drop]:
+    """Why a Supply of that tier which does not serve was dropped."""
+    if tier in round_.reached:
+        return lambda candidate: _drop_of(round_, candidate)
+    if tier is Tier.DEGRADED and round_.strict:
+        everyone = Drop("TIER-2", "strict", "the request may not degrade")
+    else:
         last = round_.reached[-1]
-        return Drop("TIER-1", "tier_not_reached", f"{last} serves" if serving else f"{last} is full, not unavailable")
-    if candidate.binding.supply in round_.excluded:
-        number = round_.inputs.tried.index(candidate.binding.supply) + 1
+        figures = f"{last} serves" if serving else f"{last} is full, not unavailable"
+        everyone = Drop("TIER-1", "tier_not_reached", figures)
+    return lambda candidate: everyone
+
+
+def _drop_of(round_: Round, candidate: Candidate) -> Drop:
+    """Why a Supply of a tier that was reached was dropped."""
+    if candidate.bound.id in round_.excluded:
+        number = round_.inputs.tried.index(candidate.bound.id) + 1
         return Drop("ATT-1", "tried", f"attempt {number}")
     if candidate.drop is not None:
         return candidate.drop
@@ -185,7 +195,7 @@ def _waiting_reason(round_: Round) -> str:
     for kind in (FULL, LATER, HEAL):
         waiting = [c for c in round_.considered if c.waits_for(round_.emergency) == kind]
         if waiting:
-            first = min(waiting, key=lambda candidate: (candidate.binding.tier != Tier.EXACT, candidate.key))
+            first = min(waiting, key=lambda candidate: (candidate.bound.tier != Tier.EXACT, candidate.key))
             return f"{words[kind]}: {first.drop.figures if first.drop else ''}"
     return ""
 
@@ -200,7 +210,7 @@ def _failure(round_: Round) -> _Failure:
     if fitting and all(c.drop and c.drop.step == "SEL-6" for c in fitting):
         return _Failure("real_person_rejected", f"no supply of model {model!r} admits real people")
     if over:
-        cheapest = min(over, key=lambda candidate: (candidate.quote or 0, candidate.binding.supply))
+        cheapest = min(over, key=lambda candidate: (candidate.quote or 0, candidate.bound.id))
         quote = amount(cheapest.quote) if cheapest.quote is not None else ""
         figures = cheapest.over.figures if cheapest.over else ""
         return _Failure(
@@ -215,14 +225,17 @@ def _failure(round_: Round) -> _Failure:
 
 
 def _summary(pool: Sequence[Candidate]) -> str:
-    words = [f"{c.binding.supply} at {c.drop.step} ({c.drop.figures or c.drop.reason})" for c in pool if c.drop]
+    words = [f"{c.bound.id} at {c.drop.step} ({c.drop.figures or c.drop.reason})" for c in pool if c.drop]
     shown = "; ".join(words[:5])
     return f"{shown}; and {len(words) - 5} more" if len(words) > 5 else shown or "none is bound"
 
 
 def _alerts(round_: Round) -> list[AlertDraft]:
     """TIER-7: every exact Supply that fits this request is out of use or ill, none is merely full."""
-    fitting = [c for c in round_.candidates[Tier.EXACT] if c.drop is None or c.drop.step not in UNFIT_STEPS]
+    exact = round_.candidates[Tier.EXACT]
+    if any(c.drop is None for c in exact):
+        return []
+    fitting = [c for c in exact if c.drop and c.drop.step not in UNFIT_STEPS]
     if not fitting or not all(c.drop and c.drop.step in UNAVAILABLE_STEPS for c in fitting):
         return []
     model = round_.inputs.model.id
@@ -235,9 +248,9 @@ def _choice_alerts(round_: Round, best: Candidate, actual_profile: str) -> list[
     """TIER-7 and COST-7: what the choice itself asks to be told."""
     alerts = []
     model = round_.inputs.model
-    if best.binding.tier is Tier.DEGRADED:
+    if best.bound.tier is Tier.DEGRADED:
         message = f"Model {model.id} is served as profile {actual_profile} instead of {model.profile}."
-        alerts.append(AlertDraft("degradation_in_use", "medium", model.id, message, f"supply {best.binding.supply}"))
+        alerts.append(AlertDraft("degradation_in_use", "medium", model.id, message, f"supply {best.bound.id}"))
     if best.over is not None and best.quote is not None:
         message = f"Model {model.id} is served at {amount(best.quote)} {round_.inputs.currency}, over its limit."
         cause = f"{best.over.reason}: {best.over.figures}"

@@ -45,6 +45,8 @@ def capacities(draw) -> CapacityView:
         in_use_current_epoch=draw(st.integers(0, used)),
         rpm=draw(st.sampled_from([0, 0, 10])),
         rpm_used=draw(st.integers(0, 12)),
+        adaptive=draw(st.none() | st.integers(0, 5)),
+        frozen_until=draw(st.sampled_from([None, None, NOW - timedelta(seconds=1), NOW + timedelta(seconds=30)])),
     )
 
 

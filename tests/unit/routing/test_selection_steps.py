@@ -188,7 +188,7 @@ def test_old_work_does_not_block_the_probe():
     probing = HealthView(state="probing", epoch=2, limit=1)
     capacity = CapacityView(configured=5, in_use=4, in_use_current_epoch=0)
     assert select(market(offer("a/x", health=probing, capacity=capacity))).chosen == "a/x"
-    full = replace(capacity, in_use=5)
+    full = capacity._replace(in_use=5)
     assert fates(select(market(offer("a/x", health=probing, capacity=full)))) == {"a/x": ("SEL-9", "concurrency")}
 
 
@@ -197,7 +197,7 @@ def test_a_recovering_supply_has_only_the_slots_that_health_allows():
     recovering = HealthView(state="recovering", epoch=2, limit=2)
     one_left = CapacityView(configured=8, in_use=6, in_use_current_epoch=1)
     assert fate_of(select(market(offer("a/x", health=recovering, capacity=one_left))), "a/x").free_slots == 1
-    none_left = replace(one_left, in_use_current_epoch=2)
+    none_left = one_left._replace(in_use_current_epoch=2)
     fate = fate_of(select(market(offer("a/x", health=recovering, capacity=none_left))), "a/x")
     assert (fate.step, fate.reason, fate.figures) == ("SEL-9", "recovering", "supply a/x recovering 2 of 2")
 
