@@ -73,6 +73,7 @@ class ValkeyCapacityStore:
         self._script = SCRIPT.replace(SERVER_TIME, time_lua)
         self._sha = ""
         self._given: dict[str, Lease] = {}  # what this process was given: it teaches a server that forgot
+        self._now = EPOCH  # the server's time as last told
         self._group: Gathering[Ask, Answer] = Gathering(self._decide, lambda ask: ask.lease_id)
 
     async def reserve(self, request: Request) -> Lease | Refusal:
@@ -111,7 +112,7 @@ class ValkeyCapacityStore:
         )
         answers: list[Answer | Exception] = [None] * len(asks)
         verdict = iter(reply["answers"])
-        now = _time(reply["now"])
+        now = self._now = _time(reply["now"])
         for nth, back in returns:
             answers[nth] = self._returned(back, next(verdict), now)
         for nth, request in requests:
@@ -179,6 +180,8 @@ class ValkeyCapacityStore:
     async def sweep(self) -> frozenset[Subject]:
         """End what lapsed, forget what ended long ago."""
         reply = await self._run({"op": "sweep"})
+        # Other processes renew and release what was given here; what has lapsed since by our book teaches nobody.
+        self._given = {name: lease for name, lease in self._given.items() if lease.expires_at > self._now}
         return frozenset(Subject(Kind(kind), name) for kind, name in reply["freed"])
 
     async def close(self) -> None:

@@ -129,6 +129,19 @@ async def test_another_process_teaches_by_what_the_holder_remembers(town: Town) 
     assert (figures[CHANNEL].in_use, figures[SUPPLY].in_use, figures[SUPPLY].requests) == (1, 1, 1)
 
 
+async def test_what_other_processes_released_is_not_remembered_for_ever(town: Town) -> None:
+    """CAP-9: a process forgets what it was given once that has lapsed by its own book, whoever ended it."""
+    one, two = town.stores
+    for number in range(20):
+        await taken(one, str(number))
+        assert await two.release(str(number), "h", None)
+    assert len(one._given) == 20
+    await town.advance(TTL.total_seconds())
+    await taken(one, "last")
+    await one.sweep()
+    assert list(one._given) == ["last"]
+
+
 async def test_a_server_that_is_away_admits_nobody(town: Town) -> None:
     """CAP-12: no answer is `governance_backend_down`, retry after 5 s, for every call; nothing is admitted."""
     one, _ = town.stores
