@@ -106,6 +106,17 @@ class Archive:
         """Records that a POST was answered without accepting a job; status 0 is a cut connection."""
         self._db.execute("UPDATE posts SET fate = 'refused', status = ?, code = ? WHERE id = ?", (status, code, post))
 
+    def replayed(self, post: int) -> None:
+        """Records that a POST was answered with the answer of an earlier one, under the same key."""
+        self._db.execute("UPDATE posts SET fate = 'replayed' WHERE id = ?", (post,))
+
+    def knows(self, account: str, client_token: str) -> bool:
+        """Whether the account ever accepted a job of that token."""
+        found = self._db.execute(
+            "SELECT 1 FROM submissions WHERE account = ? AND client_token = ? LIMIT 1", (account, client_token)
+        )
+        return found.fetchone() is not None
+
     def accepted(self, submission: Submission, task: Task | None = None) -> None:
         """Records an accepted job, with its task if it is asynchronous, in one transaction."""
         with self._unit() as db:

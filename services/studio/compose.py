@@ -20,10 +20,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from services.studio.desk import Desk
+from services.studio.dialects import kling
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.renders import Renders
 from services.studio.routes.connection import CuttableProtocol
 from services.studio.routes.door import Call, Door, Handler
+from services.studio.routes.kling_tasks import KlingRoutes
 from services.studio.routes.lab import BASES, LabRoutes
 from services.studio.routes.tasks import TaskRoutes
 from services.studio.routes.works import WorkRoutes
@@ -108,6 +110,7 @@ class Studio:
 
     def _account_routes(self, account_id: str, prefix: str) -> list[BaseRoute]:
         tasks, works = TaskRoutes(self._desk, self._renders), WorkRoutes(self._desk)
+        kling_tasks = KlingRoutes(self._desk, self._renders)
         table: dict[str, list[tuple[str, str, Handler]]] = {
             "ark": [
                 ("POST", "/contents/generations/tasks", tasks.create),
@@ -115,6 +118,15 @@ class Studio:
                 ("GET", "/contents/generations/tasks/{task_id}", tasks.get),
                 ("DELETE", "/contents/generations/tasks/{task_id}", tasks.delete),
                 ("POST", "/images/generations", works.ark_images),
+            ],
+            "kling": [
+                entry
+                for path in kling.ROUTES
+                for entry in (
+                    ("POST", path, kling_tasks.create),
+                    ("GET", path, kling_tasks.list),
+                    ("GET", f"{path}/{{task_id}}", kling_tasks.get),
+                )
             ],
             "openai": [
                 ("GET", "/models", works.models),

@@ -15,6 +15,7 @@ from services.studio.archive import Archive
 from services.studio.domain.accounts import Account, Model
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.domain.script import Script
+from services.studio.keys import Keys
 from services.studio.media.clips import WORK_PREFIX
 from services.studio.settings import StudioConfig
 
@@ -29,6 +30,7 @@ CHANGEABLE: Mapping[str, Callable[[Any], Any]] = {
     "speed": float,
     "real_person": str,
     "charges_on_failure": bool,
+    "honours_keys": bool,
 }
 
 
@@ -47,6 +49,7 @@ class Desk:
             shutil.rmtree(left, ignore_errors=True)
         self.archive = Archive(data / "studio.sqlite3")
         self.script = Script()
+        self.keys = Keys()
         self.accounts: dict[str, Account] = dict(config.accounts)
         self._active: Counter[tuple[str, str]] = Counter()
         self._most: Counter[tuple[str, str]] = Counter()
@@ -103,6 +106,7 @@ class Desk:
         """Back to the configured accounts, an empty script and an empty ledger. No job may be under way."""
         self.accounts = dict(self.config.accounts)
         self.script.clear()
+        self.keys.clear()
         self.archive.clear()
         self._most.clear()
         for folder in (self.files, self.inputs):

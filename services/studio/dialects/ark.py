@@ -14,6 +14,7 @@ from services.studio.domain.prices import NOMINAL_FPS, RATIOS
 from services.studio.domain.refusals import Reason, Refusal
 
 BASE = "/api/v3"
+MODEL = "model"
 
 # reason -> (HTTP status, code, type)
 CODES: dict[Reason, tuple[int, str, str]] = {
@@ -31,6 +32,8 @@ CODES: dict[Reason, tuple[int, str, str]] = {
     Reason.CONCURRENCY: (429, "QuotaExceeded", "TooManyRequests"),
     Reason.TASK_UNKNOWN: (404, "NotFound.id", "NotFound"),
     Reason.TASK_RUNNING: (409, "InvalidAction.RunningTaskDeletion", "Conflict"),
+    Reason.KEY_IN_USE: (409, "IdempotencyKeyInUse", "Conflict"),
+    Reason.KEY_REUSED: (400, "InvalidParameter", "BadRequest"),
     Reason.ROUTE_UNKNOWN: (404, "InvalidAction.NotFound", "NotFound"),
     Reason.INTERNAL: (500, "InternalServiceError", "InternalServerError"),
 }

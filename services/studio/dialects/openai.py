@@ -13,6 +13,7 @@ from services.studio.domain.jobs import ImageJob, SpeechJob
 from services.studio.domain.refusals import Reason, Refusal
 
 BASE = "/v1"
+MODEL = "model"
 
 # reason -> (HTTP status, code, type)
 CODES: dict[Reason, tuple[int, str | None, str]] = {
@@ -30,6 +31,8 @@ CODES: dict[Reason, tuple[int, str | None, str]] = {
     Reason.CONCURRENCY: (429, "rate_limit_exceeded", "requests"),
     Reason.TASK_UNKNOWN: (404, "not_found", "invalid_request_error"),
     Reason.TASK_RUNNING: (409, "conflict", "invalid_request_error"),
+    Reason.KEY_IN_USE: (409, "idempotency_key_in_use", "idempotency_error"),
+    Reason.KEY_REUSED: (422, "idempotency_key_reused", "idempotency_error"),
     Reason.ROUTE_UNKNOWN: (404, "unknown_url", "invalid_request_error"),
     Reason.INTERNAL: (500, "server_error", "server_error"),
 }

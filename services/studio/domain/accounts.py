@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-DIALECTS = ("ark", "openai")
-MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks")
+DIALECTS = ("ark", "kling", "openai")
+MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks", "waves")
 KINDS = ("video", "image", "speech")
 UNITS = ("second", "image", "request", "million_tokens", "thousand_characters")
 
@@ -65,7 +65,8 @@ class Account:
 
     `queue_s` and `render_s` are the seconds a job spends queued and running at `speed` 1; the real rendering happens
     inside that time. `running` bounds the jobs that run at once, the rest waits queued; `concurrency` bounds both
-    together and is where the account answers 429. `real_person` is "allowed" or "refused".
+    together and is where the account answers 429. `real_person` is "allowed" or "refused". `honours_keys` says that an
+    `Idempotency-Key` makes requests one.
     """
 
     id: str
@@ -81,3 +82,4 @@ class Account:
     speed: float = 1.0
     real_person: str = "refused"
     charges_on_failure: bool = False
+    honours_keys: bool = False

@@ -29,6 +29,7 @@ def view(submissions: Iterable[Row], posts: Iterable[Row]) -> dict[str, Any]:
             "count": len(received),
             "by_client_token": dict(tokens),
             "repeated": {token: count for token, count in tokens.items() if count > 1},
+            "replayed": sum(post["fate"] == "replayed" for post in received),
         },
         "totals": {
             "accepted": len(accepted),

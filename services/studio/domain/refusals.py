@@ -22,6 +22,8 @@ class Reason(StrEnum):
     CONCURRENCY = "concurrency"
     TASK_UNKNOWN = "task_unknown"
     TASK_RUNNING = "task_running"
+    KEY_IN_USE = "key_in_use"
+    KEY_REUSED = "key_reused"
     ROUTE_UNKNOWN = "route_unknown"
     INTERNAL = "internal"
 

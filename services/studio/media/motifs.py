@@ -72,6 +72,15 @@ def sparks(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, c
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*palette[2], chance.randint(90, 255)))
 
 
+def waves(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, chance: random.Random) -> None:
+    """Long waves on water in front."""
+    width, height = size
+    for row in range(9):
+        y, phase, reach = height * (0.62 + row * 0.045), chance.uniform(0, 6.3), height * (0.006 + row * 0.002)
+        points = [(x, y + math.sin(phase + x * 18 / width) * reach) for x in range(0, width + 1, max(1, width // 48))]
+        draw.line(points, fill=(*palette[1 + row % 2], 170), width=max(1, height // 160))
+
+
 # By the names in domain/accounts.
 MOTIFS: dict[str, Motif] = {
     "curtains": curtains,
@@ -79,4 +88,5 @@ MOTIFS: dict[str, Motif] = {
     "clouds": clouds,
     "petals": petals,
     "sparks": sparks,
+    "waves": waves,
 }

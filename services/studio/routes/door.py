@@ -21,16 +21,17 @@ from starlette.responses import JSONResponse, Response
 
 from services.studio.archive import Post, Submission
 from services.studio.desk import Desk
-from services.studio.dialects import ark, openai
+from services.studio.dialects import ark, kling, openai
 from services.studio.domain import markers
 from services.studio.domain.accounts import Account, Model
 from services.studio.domain.jobs import Failure, Task
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.domain.script import Facts, Step
+from services.studio.keys import IN_USE
 from services.studio.routes.connection import Cut, Truncated, silence
 
 log = logging.getLogger(__name__)
-DIALECTS: Mapping[str, ModuleType] = {"ark": ark, "openai": openai}
+DIALECTS: Mapping[str, ModuleType] = {"ark": ark, "kling": kling, "openai": openai}
 
 
 @dataclass(slots=True)
@@ -101,7 +102,7 @@ class Door:
             body = None
         account = self._desk.accounts[self._account_id]
         fields = body if isinstance(body, Mapping) else {}
-        safety_identifier = str(fields.get("safety_identifier") or "")
+        safety_identifier = str(fields.get("safety_identifier") or fields.get("external_task_id") or "")
         token = safety_identifier or next(
             (request.headers[name] for name in ("x-client-request-id", "idempotency-key") if name in request.headers),
             str(fields.get("user") or ""),
@@ -119,13 +120,13 @@ class Door:
         )
         if request.method == "POST":
             digest = hashlib.sha256(raw).hexdigest()
-            model = str(fields.get("model") or "")
+            model = str(fields.get(call.dialect.MODEL) or "")
             call.post = self._desk.archive.received(Post(self._desk.now(), account.id, path, model, token, digest))
         return call
 
     def _facts(self, call: Call) -> Facts:
         fields = call.body if isinstance(call.body, Mapping) else {}
-        model, prompt, token = str(fields.get("model") or ""), prompt_of(fields), call.client_token
+        model, prompt, token = str(fields.get(call.dialect.MODEL) or ""), prompt_of(fields), call.client_token
         task_id = call.request.path_params.get("task_id")
         task = self._desk.archive.task(call.account.id, task_id) if task_id else None
         if task is not None:
@@ -138,15 +139,31 @@ class Door:
                 raise Refusal(Reason.BODY_INVALID, "The request body is not a JSON object.")
             if not open_to_all:
                 self._desk.authenticate(call.account, call.request.headers.get("authorization", ""))
-            return self._marked(call, await handler(call))
+            return self._marked(call, await self._once(call, handler))
         except Refusal as error:
             refusal = error
         except Exception:
             log.exception("account %s could not serve %s", call.account.id, call.path)
             refusal = Refusal(Reason.INTERNAL, "")
         status, body = call.dialect.refuse(refusal, call.request_id)
-        self._refused(call, status, str(body["error"]["code"]))
+        self._refused(call, status, str(call.dialect.CODES[refusal.reason][1]))
         return self._marked(call, JSONResponse(body, status, call.dialect.HEADERS.get(refusal.reason)))
+
+    async def _once(self, call: Call, handler: Handler) -> Response:
+        """The handler's answer; where the account honours keys, the answer of the request that holds this one's."""
+        key = call.request.headers.get("idempotency-key", "") if call.post and call.account.honours_keys else ""
+        if not key:
+            return await handler(call)
+        keys, digest = self._desk.keys, hashlib.sha256(call.raw).hexdigest()
+        known = keys.answered(call.account.id, key, digest)
+        if known is None:
+            if self._desk.archive.knows(call.account.id, key):
+                raise Refusal(Reason.KEY_IN_USE, IN_USE)
+            return await keys.held(call.account.id, key, digest, lambda: handler(call), lambda: call.accepted)
+        self._desk.archive.replayed(call.post)
+        if isinstance(known, Refusal):
+            raise known
+        return known
 
     def _scripted(self, call: Call) -> Response:
         step = call.step
@@ -173,9 +190,10 @@ class Door:
 
 def model_of(call: Call, kind: str) -> Model:
     """The model that the body names. Raises Refusal when it is missing, unknown to the account or of another kind."""
-    name = call.body.get("model")
+    field_name = call.dialect.MODEL
+    name = call.body.get(field_name)
     if not name:
-        raise Refusal(Reason.PARAMETER_MISSING, "The required parameter `model` is missing.", "model")
+        raise Refusal(Reason.PARAMETER_MISSING, f"The required parameter `{field_name}` is missing.", field_name)
     model = call.account.models.get(str(name))
     if model is None or model.kind != kind:
         raise call.dialect.model_unknown(str(name))

@@ -12,13 +12,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from services.studio.desk import CHANGEABLE, Desk
-from services.studio.dialects import ark, openai
 from services.studio.domain import ledger
 from services.studio.domain.accounts import Account
 from services.studio.domain.script import ScriptError
 from services.studio.renders import Renders
+from services.studio.routes.door import DIALECTS
 
-BASES = {"ark": ark.BASE, "openai": openai.BASE}
+BASES = {name: dialect.BASE for name, dialect in DIALECTS.items()}
 
 
 class LabRoutes:

@@ -32,8 +32,11 @@ class TaskRoutes:
 
     async def create(self, call: Call) -> Response:
         """POST: takes a job on and answers its id."""
+        return JSONResponse({"id": (await self._taken_on(call)).id})
+
+    async def _taken_on(self, call: Call) -> Task:
         model = model_of(call, "video")
-        job = ark.read_video(call.body, model)
+        job = call.dialect.read_video(call.body, model)
         check_prompt(call, job.prompt)
         self._desk.take_slot(call.account, model)
         try:
@@ -44,7 +47,7 @@ class TaskRoutes:
             self._desk.free_slot(call.account.id, model.id)
             raise
         self._renders.take(task)
-        return JSONResponse({"id": task.id})
+        return task
 
     async def get(self, call: Call) -> Response:
         """GET one task; a failed one is a 200 too."""
@@ -88,7 +91,8 @@ class TaskRoutes:
     def _task(self, call: Call, model: str, job: VideoJob) -> Task:
         now = self._desk.now()
         reason = markers.late(job.prompt, call.account.real_person)
-        fate = call.fate or (Failure(ark.CODES[reason][1], ark.MESSAGES[reason]) if reason else None)
+        dialect = call.dialect
+        fate = call.fate or (Failure(str(dialect.CODES[reason][1]), dialect.MESSAGES[reason]) if reason else None)
         stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
         task_id = f"cgt-{stamp}-{secrets.token_hex(4)}"
         return Task(

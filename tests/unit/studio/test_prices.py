@@ -56,12 +56,13 @@ def test_the_ledger_counts_hidden_retries_and_sums_by_currency():
         post | {"client_token": "t1", "fate": "accepted"},
         post | {"client_token": "t1", "fate": "refused"},
         post | {"client_token": "", "fate": "refused"},
+        post | {"client_token": "", "fate": "replayed"},
     ]
     row = dict.fromkeys(("id", "account", "model", "kind", "request_sha256", "client_token", "safety_identifier"), "x")
     row |= {"provider_task_id": None, "status": "succeeded", "at": 1.0, "finished_at": None, "currency": "CNY"}
     submissions = [row | {"would_charge": "4.00", "charged": "4.00"}, row | {"would_charge": "2.50", "charged": None}]
     view = ledger.view(submissions, posts)
-    assert view["posts"] == {"count": 3, "by_client_token": {"t1": 2}, "repeated": {"t1": 2}}
+    assert view["posts"] == {"count": 4, "by_client_token": {"t1": 2}, "repeated": {"t1": 2}, "replayed": 1}
     assert (view["refused"]["count"], view["refused"]["by_code"]) == (2, {"Q": 2})
     assert (view["totals"]["would_charge"], view["totals"]["charged"]) == ({"CNY": "6.50"}, {"CNY": "4.00"})
     assert view["submissions"][1]["charged"] == {"currency": "CNY", "amount": "0.00"}
