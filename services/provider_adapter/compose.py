@@ -48,12 +48,13 @@ def assemble(
     """The context over a way outward, a store of media and secrets of the caller's choice."""
     media = MediaWorks(transport, store, world, settings)
     conversation = Conversation(transport, secrets, world.clock, settings.margin_s)
+    submit = SubmitJob(conversation, media)
     servicer = ProviderServicer(
         UseCases(
-            submit=SubmitJob(conversation, media),
+            submit=submit,
             poll=PollJob(conversation, media),
             cancel=CancelJob(conversation),
-            reconcile=ReconcileJob(conversation, world.clock, settings),
+            reconcile=ReconcileJob(conversation, submit, world.clock, settings),
             classify=ClassifyFailure(world.clock),
             secrets=secrets,
             adapters=ADAPTERS,

@@ -39,7 +39,9 @@ def endpoint_of(channel: provider_pb2.ChannelEndpoint, default: Timeouts) -> End
         submit_s=_seconds(channel.timeouts, "submit", default.submit_s),
         poll_s=_seconds(channel.timeouts, "poll", default.poll_s),
     )
-    return Endpoint(channel.channel_id, channel.adapter, channel.base_url, channel.secret_ref, timeouts)
+    return Endpoint(
+        channel.channel_id, channel.adapter, channel.base_url, channel.secret_ref, timeouts, channel.reconcile_by
+    )
 
 
 def _seconds(timeouts: provider_pb2.Timeouts, name: Literal["connect", "submit", "poll"], default: float) -> float:
@@ -100,6 +102,7 @@ def reconciled_to_proto(reconciled: Reconciled) -> provider_service_pb2.Reconcil
         verdict=_VERDICTS[reconciled.verdict],
         provider_task_id=reconciled.provider_task_id,
         evidence=reconciled.evidence,
+        result=None if reconciled.result is None else result_to_proto(reconciled.result),
     )
 
 
@@ -112,6 +115,7 @@ def adapter_to_proto(manifest: Manifest) -> provider_pb2.Adapter:
         reconcile_by=manifest.reconcile_by,
         cancels=manifest.cancels,
         ignored_fields=sorted(manifest.ignored_fields),
+        reconcile_offers=manifest.reconcile_offers,
     )
 
 

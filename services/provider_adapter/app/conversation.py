@@ -51,6 +51,10 @@ class Conversation:
             raise Fault.of("source_not_configured", f"channel '{endpoint.channel_id}': no adapter '{endpoint.adapter}'")
         if kind not in adapter.manifest.kinds:
             raise Fault.of("source_not_configured", f"adapter '{endpoint.adapter}' does not make '{kind}'")
+        ways = (adapter.manifest.reconcile_by, *adapter.manifest.reconcile_offers)
+        if endpoint.reconcile_by and endpoint.reconcile_by not in ways:
+            text = f"channel '{endpoint.channel_id}': adapter '{endpoint.adapter}' has no way '{endpoint.reconcile_by}'"
+            raise Fault.of("source_not_configured", text)
         return Line(endpoint, adapter, self._secrets.value(endpoint.secret_ref))
 
     async def exchange(self, line: Line, phase: Phase, request: HttpRequest, job: Job) -> HttpResponse:

@@ -1,39 +1,60 @@
-"""Asks a provider's records about a submission that was not answered."""
+"""Asks a provider about a submission that was not answered: its records, or by the same request under the same key."""
 
 from datetime import datetime
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
-from services.provider_adapter.app.conversation import Conversation
+from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
+from services.provider_adapter.app.submit import SubmitJob
+from services.provider_adapter.domain.adapter import KEY, LOOKUP, Reconcile
 from services.provider_adapter.domain.exchange import Phase
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Listed, Reconciled, Verdict
-from services.provider_adapter.domain.reconciliation import Submission, complete, verdict
+from services.provider_adapter.domain.reconciliation import Submission, complete, verdict, verdict_of_refusal
 from services.provider_adapter.settings import Settings
 
 
 class ReconcileJob:
-    """Reads records page by page until they tell, within a bound. Only reads; safe to repeat."""
+    """Reads records page by page until they tell, within a bound; or sends the same again, which a server that honours
+    our key answers with the job that it has. Safe to repeat: neither way makes a second job."""
 
-    def __init__(self, conversation: Conversation, clock: Clock, settings: Settings) -> None:
+    def __init__(self, conversation: Conversation, submit: SubmitJob, clock: Clock, settings: Settings) -> None:
         self._conversation = conversation
+        self._submit = submit
         self._clock = clock
         self._settings = settings
 
     async def __call__(self, endpoint: Endpoint, job: Job, sent_at: datetime) -> Reconciled:
         """The verdict. A question that failed is UNKNOWN with the reason; Fault only for a broken configuration."""
         line = self._conversation.line(endpoint, job.kind)
+        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s)
+        if line.adapter.reconciles_by(endpoint) == KEY:
+            return await self._sent_again(line, job, submission)
         reconcile = line.adapter.reconcile
         if reconcile is None or job.kind in line.adapter.manifest.synchronous_kinds:
             return Reconciled(Verdict.UNKNOWN, evidence=f"adapter '{endpoint.adapter}' keeps no records to ask")
-        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s)
+        return await self._looked_up(line, reconcile, job, submission)
+
+    async def _sent_again(self, line: Line, job: Job, submission: Submission) -> Reconciled:
+        sent_s = self._clock.now().timestamp()
+        try:
+            sent = await self._submit(line.endpoint, job)
+        except Fault as fault:
+            if fault.code == "source_not_configured":
+                raise
+            return verdict_of_refusal(fault, submission, sent_s, self._settings.settle_s)
+        return Reconciled(Verdict.ACCEPTED, sent.provider_task_id, "same key again: it has the job", sent.result)
+
+    async def _looked_up(self, line: Line, reconcile: Reconcile, job: Job, submission: Submission) -> Reconciled:
+        way = line.adapter.reconciles_by(line.endpoint)
+        most_pages = 1 if way == LOOKUP else self._settings.reconcile_pages
         read_s = self._clock.now().timestamp()
         pages: list[Listed] = []
         try:
             with hiding(job.input, line.secret):
-                for number in range(1, self._settings.reconcile_pages + 1):
-                    request = reconcile.build(job, endpoint, number)
+                for number in range(1, most_pages + 1):
+                    request = reconcile.build(job, line.endpoint, number)
                     response = await self._conversation.exchange(line, Phase.RECONCILE, request, job)
                     pages.append(reconcile.parse(response, job))
                     self._conversation.notice(line, Phase.RECONCILE, pages[-1].unknown_fields)
@@ -44,4 +65,4 @@ class ReconcileJob:
                 raise
             reason = fault.metadata.get("reason", fault.code)
             return Reconciled(Verdict.UNKNOWN, evidence=f"the records could not be read: {reason}")
-        return verdict(pages, submission, read_s, self._settings.settle_s)
+        return verdict(pages, submission, read_s, self._settings.settle_s, way)

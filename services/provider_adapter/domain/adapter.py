@@ -22,9 +22,11 @@ class Auth:
 class Manifest:
     """What a dialect can do.
 
-    `reconcile_by` is list, lookup, idempotency_key or none. `states` maps the provider's words to ours; a word that is
-    not in it is no failure of the job. `ignored_fields` is the closed list of reply fields that are ignored on purpose,
-    as dotted paths under the name of the operation (`task.created_at`).
+    `reconcile_by` is how an unanswered submission is resolved: `list` or `lookup` (by part `reconcile`),
+    `idempotency_key` (the submission again, with the same key) or `none`. `reconcile_offers` are further ways that a
+    Channel may name, because servers of one dialect differ in what they honour. `states` maps the provider's words to
+    ours; a word that is not in it is no failure of the job. `ignored_fields` is the closed list of reply fields that
+    are ignored on purpose, as dotted paths under the name of the operation (`task.created_at`).
     """
 
     name: str
@@ -33,9 +35,14 @@ class Manifest:
     auth: Auth
     reconcile_by: str
     cancels: bool
+    reconcile_offers: tuple[str, ...] = ()
     states: Mapping[str, JobState] = field(default_factory=dict)
     read_fields: frozenset[str] = frozenset()
     ignored_fields: frozenset[str] = frozenset()
+
+
+LOOKUP, KEY = "lookup", "idempotency_key"
+"""Asking once for our token; and, of a server that honours it as a key, the same request with the same key (ATT-6)."""
 
 
 class Submit(Protocol):
@@ -60,7 +67,7 @@ class Cancel(Protocol):
 
 
 class Reconcile(Protocol):
-    """Asking a provider's records, page by page from 1."""
+    """Asking a provider's records, page by page from 1. A lookup by our token has one page, of one record or none."""
 
     def build(self, job: Job, endpoint: Endpoint, page: int) -> HttpRequest: ...
     def parse(self, response: HttpResponse, job: Job) -> Listed: ...
@@ -76,3 +83,7 @@ class Adapter:
     poll: Poll | None = None
     cancel: Cancel | None = None
     reconcile: Reconcile | None = None
+
+    def reconciles_by(self, endpoint: Endpoint) -> str:
+        """The way that holds at that endpoint."""
+        return endpoint.reconcile_by or self.manifest.reconcile_by

@@ -33,13 +33,17 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """How to reach one account: what ProviderService calls ChannelEndpoint."""
+    """How to reach one account: what ProviderService calls ChannelEndpoint.
+
+    `reconcile_by` is what this server offers beyond its dialect's promise; empty = nothing.
+    """
 
     channel_id: str
     adapter: str
     base_url: str
     secret_ref: str
     timeouts: Timeouts = Timeouts()
+    reconcile_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,8 +110,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """The verdict, the id with ACCEPTED, and where it was looked up."""
+    """The verdict, the id with ACCEPTED (or the result, where it came with the answer), and where it was looked up."""
 
     verdict: Verdict
     provider_task_id: str = ""
     evidence: str = ""
+    result: Result | None = None

@@ -1,9 +1,12 @@
 """What a provider's records prove about a submission that was not answered (ATT-6).
 
 Laws:
-- our token in a record proves acceptance;
+- our token in a record proves acceptance, and so does any acceptance of the same request under the same key;
 - its absence proves the contrary only in a complete listing of all records since the submission, each of which carries
   a token, read at a time at which a submission under way would long have arrived;
+- a refusal of the same request under the same key proves the contrary only where it is about the request itself (the
+  key would have brought the job back; what else refuses may stand before the keys, and a complaint about the key says
+  that it is known), and as late as absence does;
 - everything else proves nothing.
 """
 
@@ -11,6 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from libs.faults.fault import Fault
+from libs.faults.registry import Category
+from services.provider_adapter.domain.adapter import LOOKUP
 from services.provider_adapter.domain.outcomes import Listed, Reconciled, Verdict
 
 CLOCK_SKEW_S = 60.0
@@ -43,10 +49,14 @@ def _in_order(pages: Sequence[Listed]) -> bool:
     return within and across
 
 
-def verdict(pages: Sequence[Listed], submission: Submission, read_s: float, settle_s: float) -> Reconciled:
-    """The verdict over pages whose reading began at `read_s`."""
+def verdict(
+    pages: Sequence[Listed], submission: Submission, read_s: float, settle_s: float, way: str = "list"
+) -> Reconciled:
+    """The verdict over pages whose reading began at `read_s`; `way` is `list` or `lookup`."""
     count = sum(page.seen for page in pages)
     where = f"list of tasks: {count} records on {len(pages)} page(s)"
+    if way == LOOKUP:
+        where = f"lookup by our token: {count} record(s)"
     found = next((page.found for page in pages if page.found), "")
     if found:
         return Reconciled(Verdict.ACCEPTED, found, f"{where}; one carries our token")
@@ -58,6 +68,17 @@ def verdict(pages: Sequence[Listed], submission: Submission, read_s: float, sett
     if not settled(submission, read_s, settle_s):
         return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; too early to tell")
     return Reconciled(Verdict.NOT_ACCEPTED, evidence=f"{where}; none carries our token")
+
+
+def verdict_of_refusal(fault: Fault, submission: Submission, sent_s: float, settle_s: float) -> Reconciled:
+    """The verdict over a refusal of the same request under the same key, sent again at `sent_s`."""
+    where = f"same key again: {fault.metadata.get('reason', fault.code)}"
+    about_the_key = "idempoten" in f"{fault.provider_code} {fault.provider_message}".lower()
+    if about_the_key or fault.category not in (Category.CONTENT, Category.REQUEST):
+        return Reconciled(Verdict.UNKNOWN, evidence=where)
+    if not settled(submission, sent_s, settle_s):
+        return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; too early to tell")
+    return Reconciled(Verdict.NOT_ACCEPTED, evidence=f"{where}; the key would have brought back an accepted job")
 
 
 def settled(submission: Submission, read_s: float, settle_s: float) -> bool:

@@ -1,4 +1,4 @@
-"""A submission whose outcome nobody knows: ask the provider's records, never for another job (ATT-5, ATT-6)."""
+"""A submission whose outcome nobody knows: ask the provider about it, never for another job (ATT-5, ATT-6)."""
 
 from libs.faults.fault import Fault
 from services.routing.app import settle
@@ -22,14 +22,17 @@ async def doubt(desk: Desk, task: Task, attempt: Attempt) -> None:
 
 
 async def reconcile(desk: Desk, task: Task, attempt: Attempt) -> None:
-    """Ask the records once. No answer is an answer of its own: not yet."""
+    """Ask once, by the way that holds at its Channel. No answer is an answer of its own: not yet."""
     channel, supply = await connection_of(desk, attempt)
     try:
         found = await desk.provider.reconcile(channel, supply, attempt)
     except Fault as error:
         await _not_yet(desk, task, attempt, f"{supply.id} did not answer ({error.code})")
         return
-    if found.verdict == "accepted" and found.provider_task_id:
+    if found.verdict == "accepted" and found.delivered is not None:
+        taken = transitions.accepted(task, attempt, found.provider_task_id, desk.now(), desk.now())
+        await settle.succeed(desk, task, taken.live or attempt, found.delivered)
+    elif found.verdict == "accepted" and found.provider_task_id:
         await take_up(desk, task, attempt, found.provider_task_id)
     elif found.verdict == "not_accepted":
         await settle.not_accepted(desk, task, attempt, found.evidence or "its records do not have it")

@@ -33,6 +33,16 @@ class Admin(StrEnum):
     DISABLED = "disabled"
 
 
+class ReconcileBy(StrEnum):
+    """How an unanswered submission is resolved at a server (ATT-6); the empty word leaves it to the dialect."""
+
+    BY_ADAPTER = ""
+    LIST = "list"
+    LOOKUP = "lookup"
+    IDEMPOTENCY_KEY = "idempotency_key"
+    NONE = "none"
+
+
 class Tier(StrEnum):
     """How much of the capability a binding gives (TIER-1)."""
 
@@ -91,6 +101,7 @@ class Channel:
     poll_interval_s: float = 2.0
     health: Mapping[str, float] = field(default_factory=dict)
     admin: Admin = Admin.ENABLED
+    reconcile_by: ReconcileBy = ReconcileBy.BY_ADAPTER
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from services.routing.domain.catalog import Catalog, Channel, DegradationRule, Model, Price, Supply, Tenant, Tier
 from services.routing.domain.catalog_file import CatalogFile, Declared, ObjectKind, Value
+from services.routing.domain.publication import Dialects
 
 Complaint = tuple[str, str]
 
 
-def link_faults(file: CatalogFile, kept: Catalog | None, adapters: frozenset[str] | None) -> list[Complaint]:
+def link_faults(file: CatalogFile, kept: Catalog | None, adapters: Dialects | None) -> list[Complaint]:
     """Every name that leads nowhere or to the wrong thing. `adapters` None = nobody could be asked."""
     known = _Known(file, kept)
     found: list[Complaint] = []
@@ -54,10 +55,16 @@ class _Known:
             yield path, f"no {kind.replace('_', ' ')} {name!r}"
 
 
-def _channel(declared: Declared, channel: Channel, adapters: frozenset[str] | None) -> Iterator[Complaint]:
-    if adapters is not None and channel.adapter and channel.adapter not in adapters:
+def _channel(declared: Declared, channel: Channel, adapters: Dialects | None) -> Iterator[Complaint]:
+    if adapters is None or not channel.adapter:
+        return
+    if channel.adapter not in adapters:
         names = ", ".join(sorted(adapters))
         yield f"{declared.path}.adapter", f"source_not_configured: no adapter {channel.adapter!r}; there are {names}"
+    elif channel.reconcile_by and channel.reconcile_by not in adapters[channel.adapter]:
+        ways = ", ".join(sorted(adapters[channel.adapter]))
+        lacking = f"source_not_configured: adapter {channel.adapter!r} has no such way; there is {ways}"
+        yield f"{declared.path}.reconcile_by", lacking
 
 
 def _supply(declared: Declared, supply: Supply, known: _Known) -> Iterator[Complaint]:

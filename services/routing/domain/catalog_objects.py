@@ -19,6 +19,7 @@ from services.routing.domain.catalog import (
     Policy,
     Price,
     RealPerson,
+    ReconcileBy,
     Supply,
     Tenant,
     Tier,
@@ -93,6 +94,7 @@ def read_channel(reader: SpecReader) -> Channel:
         poll_interval_s=reader.number("poll_interval_s", 2.0, high=3600),
         health=_health(reader),
         admin=reader.choice("admin", Admin, Admin.ENABLED),
+        reconcile_by=reader.choice("reconcile_by", ReconcileBy, ReconcileBy.BY_ADAPTER),
     )
     if not channel.base_url.startswith(("http://", "https://")) and not _is_local(channel):
         reader.fault("base_url", "must be an http or https address, with its version prefix")

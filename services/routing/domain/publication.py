@@ -14,14 +14,19 @@ Reason = tuple[str, str]
 """(path, reason)"""
 
 
+Dialects = Mapping[str, frozenset[str]]
+"""Adapter -> ways to resolve an unanswered submission that a Channel of it may name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What only provider_adapter can say: the dialects it has and the secrets it cannot read.
+    """What only provider_adapter can say: the dialects it has, each with its ways to resolve an unanswered submission,
+    and the secrets it cannot read.
 
     `adapters` None = it could not be asked, and then nothing is published; `silence` says why.
     """
 
-    adapters: frozenset[str] | None = None
+    adapters: Dialects | None = None
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """Secret reference -> why it cannot be read. Never the secret."""
     silence: str = "provider_adapter was not asked"

@@ -71,7 +71,7 @@ class RemoteProvider:
             job=wire.job(supply, attempt),
             submit_time=time_to_proto(attempt.submitted_at),
         )
-        timeout_s = channel.timeouts.submit_s + channel.timeouts.poll_s + self._timeout_s
+        timeout_s = channel.timeouts.submit_s + channel.timeouts.poll_s + self._delivery_s
         return wire.reconciled_from_proto(await self._stub.Reconcile(asked, timeout=timeout_s))
 
     @faulting
@@ -81,7 +81,7 @@ class RemoteProvider:
         return dict(answer.unresolved)
 
     @faulting
-    async def adapters(self) -> frozenset[str]:
+    async def adapters(self) -> Mapping[str, frozenset[str]]:
         """See the port."""
         answer = await self._stub.ListAdapters(pb.ListAdaptersRequest(), timeout=self._timeout_s)
-        return frozenset(adapter.name for adapter in answer.adapters)
+        return {item.name: frozenset((item.reconcile_by, *item.reconcile_offers)) for item in answer.adapters}

@@ -220,11 +220,12 @@ class Polled:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What the provider's records say: `accepted`, `not_accepted` or `unknown`."""
+    """What the provider says: `accepted` (with what it gave, if that came along), `not_accepted` or `unknown`."""
 
     verdict: str
     provider_task_id: str = ""
     evidence: str = ""
+    delivered: Delivered | None = None
 
 
 class Provider(Protocol):
@@ -250,8 +251,8 @@ class Provider(Protocol):
         """References that cannot be read, with the reason."""
         ...
 
-    async def adapters(self) -> frozenset[str]:
-        """Names of the dialects on offer."""
+    async def adapters(self) -> Mapping[str, frozenset[str]]:
+        """The dialects on offer, each with its ways to resolve an unanswered submission."""
         ...
 
 

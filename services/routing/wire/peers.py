@@ -327,6 +327,7 @@ def endpoint(channel: Channel) -> provider_pb2.ChannelEndpoint:
             submit=duration(channel.timeouts.submit_s),
             poll=duration(channel.timeouts.poll_s),
         ),
+        reconcile_by=str(channel.reconcile_by),
     )
 
 
@@ -359,7 +360,8 @@ def polled_from_proto(message: provider_service_pb2.PollResponse) -> Polled:
 def reconciled_from_proto(message: provider_service_pb2.ReconcileResponse) -> Reconciled:
     """The verdict; one that this release does not know is `unknown`."""
     verdict = _word(provider_pb2.ReconcileVerdict, message.verdict, "RECONCILE_VERDICT_", "unknown")
-    return Reconciled(verdict, message.provider_task_id, message.evidence)
+    delivered = _delivered(message.result) if message.HasField("result") else None
+    return Reconciled(verdict, message.provider_task_id, message.evidence, delivered)
 
 
 def _delivered(message: provider_pb2.ProviderResult) -> Delivered:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 VERSIONS = ROOT / "services" / "routing" / "store" / "migrations" / "versions"
 MARKET = (ROOT / "tests" / "cases" / "catalogs" / "market.yaml").read_text()
 NOW = datetime(2026, 11, 29, 12, 0, 0, 123456, tzinfo=UTC)
-AROUND = Surroundings(frozenset({"ark"}))
+AROUND = Surroundings({"ark": frozenset({"list"})})
 DISABLED = (ObjectKind.SUPPLY, "other/seedance")
 
 

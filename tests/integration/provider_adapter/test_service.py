@@ -13,8 +13,10 @@ async def test_the_dialects_on_offer(rig) -> None:
     answer = await rig.stub.ListAdapters(pb.ListAdaptersRequest(), timeout=5)
     assert [(a.name, list(a.kinds), a.reconcile_by, a.cancels) for a in answer.adapters] == [
         ("ark", ["video", "image"], "list", True),
+        ("kling", ["video"], "lookup", False),
         ("openai", ["image", "speech"], "none", False),
     ]
+    assert [list(a.reconcile_offers) for a in answer.adapters] == [[], [], ["idempotency_key"]]
     assert "task.updated_at" in answer.adapters[0].ignored_fields
 
 

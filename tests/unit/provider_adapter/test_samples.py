@@ -15,7 +15,7 @@ from tests.support.worlds import SteeredClock
 CORPUS = Path(__file__).parents[2] / "cases" / "provider_errors.jsonl"
 SAMPLES = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
 CERTAIN = [sample for sample in SAMPLES if not sample.get("doubtful")]
-ADAPTER_OF = {"openai": "openai", "volcengine-ark": "ark", "byteplus-modelark": "ark"}
+ADAPTER_OF = {"openai": "openai", "volcengine-ark": "ark", "byteplus-modelark": "ark", "kling": "kling"}
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 

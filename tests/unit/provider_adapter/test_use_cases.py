@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,7 +51,7 @@ class House:
         talk = Conversation(self.transport, ReferencedSecrets({"ARK": SECRET}), self.clock, given.margin_s)
         self.submit = SubmitJob(talk, self.media)
         self.poll = PollJob(talk, self.media)
-        self.reconcile = ReconcileJob(talk, self.clock, given)
+        self.reconcile = ReconcileJob(talk, self.submit, self.clock, given)
 
     async def lived(self, call: Any) -> Any:
         """The end of a call that pauses: time is moved on while it waits."""
@@ -247,3 +248,71 @@ async def test_records_that_cannot_be_read_prove_nothing() -> None:
         house = House(play)
         house.clock.advance(1000)
         assert (await house.reconcile(ENDPOINT, JOB, START)).verdict is Verdict.UNKNOWN
+
+
+PICTURE = Job("attempt-1", "token-1", "image", "gpt-image-1", {"prompt": PROMPT})
+KEYED = replace(ENDPOINT, adapter="openai", reconcile_by="idempotency_key")
+PAINTED = {"data": [{"b64_json": base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"p" * 80).decode()}]}
+
+
+async def test_the_same_key_again_brings_the_result_that_was_lost() -> None:
+    """ATT-6: where the key is honoured the same request under the same key is a query; its answer is the result."""
+    house = House(ExchangeBroken(Broken.READ_TIMEOUT), answer(200, PAINTED))
+    assert (await refusal(house.submit(KEYED, PICTURE))).code == "submission_unknown"
+    told = await house.reconcile(KEYED, PICTURE, START)
+    assert (told.verdict, told.result and len(told.result.artifacts)) == (Verdict.ACCEPTED, 1)
+    (first, _), (second, _) = house.transport.sent
+    assert first == second
+    assert first.headers["idempotency-key"] == "token-1"
+
+
+async def test_what_stands_before_the_keys_proves_nothing() -> None:
+    """ATT-6: busy, down, unauthorised, still at work: UNKNOWN however late; refused for itself: only once settled."""
+    refused = {"error": {"code": "moderation_blocked", "message": "no"}}
+    busy = [answer(status, {"error": {"code": "x", "message": "no"}}) for status in (401, 409, 429, 500, 503)]
+    for play in (*busy, ExchangeBroken(Broken.RESET), ExchangeBroken(Broken.DNS)):
+        house = House(play)
+        house.clock.advance(1000)
+        assert (await house.reconcile(KEYED, PICTURE, START)).verdict is Verdict.UNKNOWN, play
+    house = House(answer(400, refused), answer(400, refused))
+    assert (await house.reconcile(KEYED, PICTURE, START)).verdict is Verdict.UNKNOWN, "the first may be under way"
+    house.clock.advance(1000)
+    assert (await house.reconcile(KEYED, PICTURE, START)).verdict is Verdict.NOT_ACCEPTED
+
+
+async def test_nothing_is_sent_again_where_no_key_is_honoured() -> None:
+    """ATT-5 ATT-6: without the Channel's word there is no key in the request, and no second request."""
+    house = House(ExchangeBroken(Broken.RESET))
+    plain = replace(KEYED, reconcile_by="")
+    assert (await refusal(house.submit(plain, PICTURE))).code == "submission_unknown"
+    house.clock.advance(1000)
+    assert (await house.reconcile(plain, PICTURE, START)).verdict is Verdict.UNKNOWN
+    ((request, _),) = house.transport.sent
+    assert "idempotency-key" not in request.headers
+
+
+async def test_a_way_that_the_dialect_does_not_have_is_a_broken_configuration() -> None:
+    """CAT-6: it surfaces before anything is sent, not when an answer was lost."""
+    house = House()
+    for way in ("lookup", "idempotency_key"):
+        fault = await refusal(house.submit(replace(ENDPOINT, reconcile_by=way), JOB))
+        assert fault.code == "source_not_configured"
+    assert house.transport.sent == []
+
+
+async def test_a_lookup_tells_at_once_and_absence_once_it_is_settled() -> None:
+    """ATT-6: one question by our token; the task is ours, and none is believed when the submission must be over."""
+    kling = replace(ENDPOINT, adapter="kling")
+    ours = {"task_id": "k-1", "task_status": "submitted", "task_info": {"external_task_id": "token-1"}}
+    none = answer(404, {"code": 1203, "message": "no such task"})
+    house = House(answer(200, {"code": 0, "data": ours}), none, none, answer(200, {"code": 0, "data": {}}))
+    found = await house.reconcile(kling, JOB, START)
+    assert (found.verdict, found.provider_task_id) == (Verdict.ACCEPTED, "k-1")
+    assert (await house.reconcile(kling, JOB, START)).verdict is Verdict.UNKNOWN
+    house.clock.advance(1000)
+    absent = await house.reconcile(kling, JOB, START)
+    assert (absent.verdict, absent.evidence) == (
+        Verdict.NOT_ACCEPTED,
+        "lookup by our token: 0 record(s); none carries our token",
+    )
+    assert (await house.reconcile(kling, JOB, START)).verdict is Verdict.UNKNOWN, "an answer without a task"

@@ -30,13 +30,13 @@ class Dialects:
     """What provider_adapter would say; the part of `ports.Provider` that the catalogue needs."""
 
     def __init__(self) -> None:
-        self.known = frozenset({"ark", "openai"})
+        self.known = {"ark": frozenset({"list"}), "openai": frozenset({"none", "idempotency_key"})}
         self.unresolved: dict[str, str] = {}
         self.away = False
         self.stumbles = 0
         self.asked: list[Sequence[str]] = []
 
-    async def adapters(self) -> frozenset[str]:
+    async def adapters(self) -> Mapping[str, frozenset[str]]:
         """See the port."""
         self.stumbles -= 1
         if self.away or self.stumbles >= 0:

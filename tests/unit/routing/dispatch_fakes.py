@@ -48,8 +48,7 @@ class FakeCatalog:
 
     revisions: list[Catalog]
     away: Fault | None = None
-    unseen: int = 0
-    """Newest revisions that this process has not looked at yet."""
+    unseen: int = 0  # newest revisions that this process has not looked at yet
 
     async def current(self) -> Catalog:
         """The newest one that was looked at, while it can be read."""
@@ -269,9 +268,9 @@ class FakeProvider:
         """All are there."""
         return {}
 
-    async def adapters(self) -> frozenset[str]:
+    async def adapters(self) -> Mapping[str, frozenset[str]]:
         """One."""
-        return frozenset({"ark"})
+        return {"ark": frozenset({"list"})}
 
 
 @dataclass

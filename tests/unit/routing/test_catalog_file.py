@@ -10,7 +10,7 @@ from services.routing.domain.catalog_links import link_faults
 from services.routing.domain.catalog_text import CatalogTextError, load
 from tests.unit.routing.catalog_market import MARKET, edited
 
-ADAPTERS = frozenset({"ark", "openai"})
+ADAPTERS = {"ark": frozenset({"list"}), "openai": frozenset({"none", "idempotency_key"})}
 
 
 def faults_of(text: str) -> list[str]:
@@ -64,6 +64,10 @@ def put(*path, to):
         (put("supplies", 0, "prices", to=["gone"]), "supplies[0].prices[0]: no price 'gone'"),
         (put("tenants", 0, "models", to=["gone"]), "tenants[0].models[0]: no model 'gone'"),
         (put("prices", 3, "currency", to="EUR"), "prices[3].currency: no rate for EUR in fx"),
+        (
+            put("channels", 0, "reconcile_by", to="idempotency_key"),
+            "channels[0].reconcile_by: source_not_configured: adapter 'ark' has no such way; there is list",
+        ),
         (
             put("channels", 0, "adapter", to="carrier-pigeon"),
             "channels[0].adapter: source_not_configured: no adapter 'carrier-pigeon'; there are ark, openai",

@@ -1,6 +1,7 @@
 """OpenAI and servers that speak like it: pictures and speech, both finished within the submission.
 
-There is no list or lookup to reconcile with, and no idempotency key that the provider promises to honour.
+There is no list or lookup to reconcile with, and no idempotency key that the provider promises to honour. Some servers
+of this dialect do honour one: their Channel says `reconcile_by: idempotency_key`, and then the client token is the key.
 """
 
 from services.provider_adapter.adapters.openai import submit

@@ -12,6 +12,7 @@ MANIFEST = Manifest(
     synchronous_kinds=("image", "speech"),
     auth=Auth(),
     reconcile_by="none",
+    reconcile_offers=("idempotency_key",),
     cancels=False,
     read_fields=frozenset(
         {

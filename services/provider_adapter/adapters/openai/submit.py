@@ -12,6 +12,7 @@ from typing import Any
 from libs.faults.fault import Fault
 from services.provider_adapter.adapters.openai.faults import TABLE
 from services.provider_adapter.adapters.openai.manifest import EDITS, IMAGES, MANIFEST, SPEECH
+from services.provider_adapter.domain.adapter import KEY
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
 from services.provider_adapter.domain.job import Endpoint, Job
@@ -26,9 +27,9 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that makes the job. Raises Fault for an input that the dialect has no words for."""
     if job.kind == "image":
         body = _image(job)
-        return _post(EDITS if "images" in body else IMAGES, body, job)
+        return _post(EDITS if "images" in body else IMAGES, body, job, endpoint)
     if job.kind == "speech":
-        return _post(SPEECH, _speech(job), job)
+        return _post(SPEECH, _speech(job), job, endpoint)
     raise Fault.of("source_not_configured", f"adapter 'openai' makes no {job.kind!r}")
 
 
@@ -37,9 +38,11 @@ def parse(response: HttpResponse, job: Job) -> Submitted:
     return _sound(response, job) if job.kind == "speech" else _pictures(response)
 
 
-def _post(path: str, body: Mapping[str, Any], job: Job) -> HttpRequest:
+def _post(path: str, body: Mapping[str, Any], job: Job, endpoint: Endpoint) -> HttpRequest:
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     headers = {"content-type": "application/json", "x-client-request-id": job.client_token}  # for their logs, not a key
+    if endpoint.reconcile_by == KEY:
+        headers["idempotency-key"] = job.client_token
     return HttpRequest("POST", path, headers=headers, body=data, fresh=True)
 
 

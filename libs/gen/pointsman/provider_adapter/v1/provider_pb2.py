@@ -28,25 +28,25 @@ from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.common.v1 import artifact_pb2 as pointsman_dot_common_dot_v1_dot_artifact__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/provider_adapter/v1/provider.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\"pointsman/common/v1/artifact.proto\"\x97\x01\n\x0f\x43hannelEndpoint\x12\x12\n\nchannel_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61se_url\x18\x03 \x01(\t\x12\x12\n\nsecret_ref\x18\x04 \x01(\t\x12\x39\n\x08timeouts\x18\x05 \x01(\x0b\x32\'.pointsman.provider_adapter.v1.Timeouts\"\x8a\x01\n\x08Timeouts\x12*\n\x07\x63onnect\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06submit\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04poll\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x85\x01\n\x0bProviderJob\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x14\n\x0c\x63lient_token\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x16\n\x0eupstream_model\x18\x04 \x01(\t\x12&\n\x05input\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xbe\x01\n\x0eProviderResult\x12\x30\n\tartifacts\x18\x01 \x03(\x0b\x32\x1d.pointsman.common.v1.Artifact\x12\'\n\x06output\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12&\n\x05usage\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12)\n\rreported_cost\x18\x04 \x01(\x0b\x32\x12.google.type.Money\"\x80\x01\n\x07\x41\x64\x61pter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x19\n\x11synchronous_kinds\x18\x03 \x03(\t\x12\x14\n\x0creconcile_by\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61ncels\x18\x05 \x01(\x08\x12\x16\n\x0eignored_fields\x18\x06 \x03(\t*\x9a\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10JOB_STATE_QUEUED\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x14\n\x10JOB_STATE_FAILED\x10\x04\x12\x17\n\x13JOB_STATE_CANCELLED\x10\x05*\x98\x01\n\x10ReconcileVerdict\x12!\n\x1dRECONCILE_VERDICT_UNSPECIFIED\x10\x00\x12\x1e\n\x1aRECONCILE_VERDICT_ACCEPTED\x10\x01\x12\"\n\x1eRECONCILE_VERDICT_NOT_ACCEPTED\x10\x02\x12\x1d\n\x19RECONCILE_VERDICT_UNKNOWN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/provider_adapter/v1/provider.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\"pointsman/common/v1/artifact.proto\"\xad\x01\n\x0f\x43hannelEndpoint\x12\x12\n\nchannel_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61se_url\x18\x03 \x01(\t\x12\x12\n\nsecret_ref\x18\x04 \x01(\t\x12\x39\n\x08timeouts\x18\x05 \x01(\x0b\x32\'.pointsman.provider_adapter.v1.Timeouts\x12\x14\n\x0creconcile_by\x18\x06 \x01(\t\"\x8a\x01\n\x08Timeouts\x12*\n\x07\x63onnect\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06submit\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04poll\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x85\x01\n\x0bProviderJob\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x14\n\x0c\x63lient_token\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x16\n\x0eupstream_model\x18\x04 \x01(\t\x12&\n\x05input\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xbe\x01\n\x0eProviderResult\x12\x30\n\tartifacts\x18\x01 \x03(\x0b\x32\x1d.pointsman.common.v1.Artifact\x12\'\n\x06output\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12&\n\x05usage\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12)\n\rreported_cost\x18\x04 \x01(\x0b\x32\x12.google.type.Money\"\x9a\x01\n\x07\x41\x64\x61pter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x19\n\x11synchronous_kinds\x18\x03 \x03(\t\x12\x14\n\x0creconcile_by\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61ncels\x18\x05 \x01(\x08\x12\x16\n\x0eignored_fields\x18\x06 \x03(\t\x12\x18\n\x10reconcile_offers\x18\x07 \x03(\t*\x9a\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10JOB_STATE_QUEUED\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x14\n\x10JOB_STATE_FAILED\x10\x04\x12\x17\n\x13JOB_STATE_CANCELLED\x10\x05*\x98\x01\n\x10ReconcileVerdict\x12!\n\x1dRECONCILE_VERDICT_UNSPECIFIED\x10\x00\x12\x1e\n\x1aRECONCILE_VERDICT_ACCEPTED\x10\x01\x12\"\n\x1eRECONCILE_VERDICT_NOT_ACCEPTED\x10\x02\x12\x1d\n\x19RECONCILE_VERDICT_UNKNOWN\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.provider_adapter.v1.provider_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOBSTATE']._serialized_start=958
-  _globals['_JOBSTATE']._serialized_end=1112
-  _globals['_RECONCILEVERDICT']._serialized_start=1115
-  _globals['_RECONCILEVERDICT']._serialized_end=1267
+  _globals['_JOBSTATE']._serialized_start=1006
+  _globals['_JOBSTATE']._serialized_end=1160
+  _globals['_RECONCILEVERDICT']._serialized_start=1163
+  _globals['_RECONCILEVERDICT']._serialized_end=1315
   _globals['_CHANNELENDPOINT']._serialized_start=203
-  _globals['_CHANNELENDPOINT']._serialized_end=354
-  _globals['_TIMEOUTS']._serialized_start=357
-  _globals['_TIMEOUTS']._serialized_end=495
-  _globals['_PROVIDERJOB']._serialized_start=498
-  _globals['_PROVIDERJOB']._serialized_end=631
-  _globals['_PROVIDERRESULT']._serialized_start=634
-  _globals['_PROVIDERRESULT']._serialized_end=824
-  _globals['_ADAPTER']._serialized_start=827
-  _globals['_ADAPTER']._serialized_end=955
+  _globals['_CHANNELENDPOINT']._serialized_end=376
+  _globals['_TIMEOUTS']._serialized_start=379
+  _globals['_TIMEOUTS']._serialized_end=517
+  _globals['_PROVIDERJOB']._serialized_start=520
+  _globals['_PROVIDERJOB']._serialized_end=653
+  _globals['_PROVIDERRESULT']._serialized_start=656
+  _globals['_PROVIDERRESULT']._serialized_end=846
+  _globals['_ADAPTER']._serialized_start=849
+  _globals['_ADAPTER']._serialized_end=1003
 # @@protoc_insertion_point(module_scope)

@@ -98,6 +98,7 @@ class ChannelEndpoint(_message.Message):
     BASE_URL_FIELD_NUMBER: _builtins.int
     SECRET_REF_FIELD_NUMBER: _builtins.int
     TIMEOUTS_FIELD_NUMBER: _builtins.int
+    RECONCILE_BY_FIELD_NUMBER: _builtins.int
     channel_id: _builtins.str
     """Required. The Channel's id, for records."""
     adapter: _builtins.str
@@ -106,6 +107,10 @@ class ChannelEndpoint(_message.Message):
     """Required. Base URL with the version prefix."""
     secret_ref: _builtins.str
     """Required. `env:NAME` or `file:PATH`; never the secret itself."""
+    reconcile_by: _builtins.str
+    """How an unanswered submission is resolved here, where this server offers more than its dialect promises: one of
+    the adapter's `reconcile_offers`; empty = the adapter's own `reconcile_by`.
+    """
     @_builtins.property
     def timeouts(self) -> Global___Timeouts:
         """Time limits of each phase."""
@@ -118,10 +123,11 @@ class ChannelEndpoint(_message.Message):
         base_url: _builtins.str = ...,
         secret_ref: _builtins.str = ...,
         timeouts: Global___Timeouts | None = ...,
+        reconcile_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "base_url", b"base_url", "channel_id", b"channel_id", "secret_ref", b"secret_ref", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["adapter", b"adapter", "base_url", b"base_url", "channel_id", b"channel_id", "reconcile_by", b"reconcile_by", "secret_ref", b"secret_ref", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -257,6 +263,7 @@ class Adapter(_message.Message):
     RECONCILE_BY_FIELD_NUMBER: _builtins.int
     CANCELS_FIELD_NUMBER: _builtins.int
     IGNORED_FIELDS_FIELD_NUMBER: _builtins.int
+    RECONCILE_OFFERS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Required. Its name."""
     reconcile_by: _builtins.str
@@ -275,6 +282,10 @@ class Adapter(_message.Message):
     def ignored_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Fields of replies that are ignored on purpose."""
 
+    @_builtins.property
+    def reconcile_offers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Further ways to resolve an unanswered submission, for a Channel whose server is known to offer them."""
+
     def __init__(
         self,
         *,
@@ -284,10 +295,11 @@ class Adapter(_message.Message):
         reconcile_by: _builtins.str = ...,
         cancels: _builtins.bool = ...,
         ignored_fields: _abc.Iterable[_builtins.str] | None = ...,
+        reconcile_offers: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancels", b"cancels", "ignored_fields", b"ignored_fields", "kinds", b"kinds", "name", b"name", "reconcile_by", b"reconcile_by", "synchronous_kinds", b"synchronous_kinds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancels", b"cancels", "ignored_fields", b"ignored_fields", "kinds", b"kinds", "name", b"name", "reconcile_by", b"reconcile_by", "reconcile_offers", b"reconcile_offers", "synchronous_kinds", b"synchronous_kinds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -255,22 +255,28 @@ class ReconcileResponse(_message.Message):
     VERDICT_FIELD_NUMBER: _builtins.int
     PROVIDER_TASK_ID_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
     verdict: _provider_pb2.ReconcileVerdict.ValueType
     """Required. The verdict."""
     provider_task_id: _builtins.str
     """With ACCEPTED: the job's id at the provider."""
     evidence: _builtins.str
     """Where it was looked up, for the record."""
+    @_builtins.property
+    def result(self) -> _provider_pb2.ProviderResult:
+        """With ACCEPTED, where the provider answered with the finished work: what it gave, stored."""
+
     def __init__(
         self,
         *,
         verdict: _provider_pb2.ReconcileVerdict.ValueType = ...,
         provider_task_id: _builtins.str = ...,
         evidence: _builtins.str = ...,
+        result: _provider_pb2.ProviderResult | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "provider_task_id", b"provider_task_id", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "provider_task_id", b"provider_task_id", "result", b"result", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -98,7 +98,8 @@ class ProviderServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Reconcile(self, request, context):
-        """Asks the provider's records about an unanswered submission.
+        """Asks the provider about an unanswered submission: its records, or, where it honours the token as an idempotency
+        key, by the same request under the same key.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -40,7 +40,9 @@ class ProviderServiceStub:
     Cancel: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.CancelRequest, _provider_service_pb2.CancelResponse]
     """Asks the provider to stop a job."""
     Reconcile: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ReconcileRequest, _provider_service_pb2.ReconcileResponse]
-    """Asks the provider's records about an unanswered submission."""
+    """Asks the provider about an unanswered submission: its records, or, where it honours the token as an idempotency
+    key, by the same request under the same key.
+    """
     ListAdapters: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ListAdaptersRequest, _provider_service_pb2.ListAdaptersResponse]
     """The dialects on offer."""
     ClassifyFailure: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ClassifyFailureRequest, _provider_service_pb2.ClassifyFailureResponse]
@@ -60,7 +62,9 @@ class ProviderServiceAsyncStub(ProviderServiceStub):
     Cancel: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.CancelRequest, _provider_service_pb2.CancelResponse]  # type: ignore[assignment]
     """Asks the provider to stop a job."""
     Reconcile: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ReconcileRequest, _provider_service_pb2.ReconcileResponse]  # type: ignore[assignment]
-    """Asks the provider's records about an unanswered submission."""
+    """Asks the provider about an unanswered submission: its records, or, where it honours the token as an idempotency
+    key, by the same request under the same key.
+    """
     ListAdapters: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ListAdaptersRequest, _provider_service_pb2.ListAdaptersResponse]  # type: ignore[assignment]
     """The dialects on offer."""
     ClassifyFailure: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ClassifyFailureRequest, _provider_service_pb2.ClassifyFailureResponse]  # type: ignore[assignment]
@@ -101,7 +105,9 @@ class ProviderServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _provider_service_pb2.ReconcileRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_provider_service_pb2.ReconcileResponse, _abc.Awaitable[_provider_service_pb2.ReconcileResponse]]:
-        """Asks the provider's records about an unanswered submission."""
+        """Asks the provider about an unanswered submission: its records, or, where it honours the token as an idempotency
+        key, by the same request under the same key.
+        """
 
     @_abc_1.abstractmethod
     def ListAdapters(
