@@ -1,12 +1,14 @@
 """Price books in PostgreSQL. A book never changes, so the newest is parsed once and kept."""
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from libs.store.database import Database
+from libs.store.gathering import Gathering
 from services.cost_quote.domain.quoting import PriceBook
 from services.cost_quote.store.books import price_book
 from services.cost_quote.store.tables import price_books
@@ -18,9 +20,18 @@ class PostgresPriceBooks:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._cached = PriceBook()
+        self._looks: Gathering[int, PriceBook] = Gathering(self._look_for_all, identity=lambda number: number)
+        self._numbers = itertools.count()
 
     async def current(self) -> PriceBook:
-        """See the port. Asks for the newest revision each time and reads the book only when it is a new one."""
+        """See the port. Asks for the newest revision each time, once for all that ask at once, and reads the book only
+        when it is a new one."""
+        return await self._looks.ask(next(self._numbers))
+
+    async def _look_for_all(self, asks: Sequence[int]) -> Sequence[PriceBook | Exception]:
+        return [await self._look()] * len(asks)
+
+    async def _look(self) -> PriceBook:
         async with self._database.read() as tx:
             newest = (await tx.execute(select(func.max(price_books.c.revision)))).scalar_one()
             if newest is None or newest == self._cached.revision:

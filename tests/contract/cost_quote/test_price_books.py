@@ -1,5 +1,6 @@
 """Every store of price books keeps the same contract."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from decimal import Decimal
 
@@ -67,3 +68,14 @@ async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
     """OPS-7: the migrated schema and the declared tables are the same."""
     await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)
     assert await differences(pg_url, schema=SCHEMA, metadata=metadata) == []
+
+
+async def test_nobody_is_answered_with_a_book_that_was_superseded_before_the_question(books: PriceBooks) -> None:
+    """COST-3: many ask at once, also while another look is under way; each sees what had been told when it asked."""
+    for revision in range(1, 6):
+        before = [asyncio.create_task(books.current()) for _ in range(8)]
+        await asyncio.sleep(0)
+        await books.add(revision, "CNY", {}, [spec(f"{revision}.00")])
+        after = await asyncio.gather(*(books.current() for _ in range(8)))
+        assert {book.revision for book in after} == {revision}
+        assert {book.revision for book in await asyncio.gather(*before)} <= {revision - 1, revision}
