@@ -1,5 +1,6 @@
 """What the peers say, and what they are told."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -258,16 +259,25 @@ def held_leases(message: capacity_service_pb2.GetCapacityResponse, holder: str) 
 # --- Prices -----------------------------------------------------------------------------------------------------------
 
 
+_KINDS = {quote_pb2.QUOTE_KIND_EXACT: "exact", quote_pb2.QUOTE_KIND_CEILING: "ceiling"}
+
+
 def quote_request(
     kind: str, mode: str, candidates: Sequence[Priced], prices: PriceList | None = None
 ) -> quote_service_pb2.QuoteCandidatesRequest:
-    """Every candidate with the input that it would be sent; `prices` in place of those in force."""
+    """Every candidate with the input that it would be sent, said once for all that would be sent the same one (it may
+    be long); `prices` in place of those in force."""
+    uses = Counter(id(item.input) for item in candidates)
+    common = max((item.input for item in candidates), key=lambda given: uses[id(given)], default={})
     return quote_service_pb2.QuoteCandidatesRequest(
         kind=kind,
         billing_mode=quote_pb2.BillingMode.Value(f"BILLING_MODE_{mode.upper()}"),
+        input=struct_from(common),
         candidates=[
             quote_pb2.Candidate(
-                supply_id=item.supply.id, price_rule_ids=item.supply.prices, input=struct_from(item.input)
+                supply_id=item.supply.id,
+                price_rule_ids=item.supply.prices,
+                input=None if item.input is common else struct_from(item.input),
             )
             for item in candidates
         ],
@@ -283,15 +293,16 @@ def quotes_from_proto(message: quote_service_pb2.QuoteCandidatesResponse) -> dic
 def _quote(item: quote_pb2.CandidateQuote) -> QuoteView:
     if not item.HasField("quote"):
         return QuoteView(unpriced_reason=item.unpriced_reason or "no quote")
-    money = money_from_proto(item.quote.amount)
+    quote = item.quote
+    money = money_from_proto(quote.amount)
     return QuoteView(
         amount=money.amount if money else None,
         unpriced_reason="" if money else "the quote names no money",
-        rule_id=item.quote.rule_id,
-        rule_version=item.quote.rule_version,
-        exchange_rate=item.quote.exchange_rate,
-        kind=quote_pb2.QuoteKind.Name(item.quote.kind).removeprefix("QUOTE_KIND_").lower(),
-        explanation=item.quote.explanation,
+        rule_id=quote.rule_id,
+        rule_version=quote.rule_version,
+        exchange_rate=quote.exchange_rate,
+        kind=_KINDS.get(quote.kind) or quote_pb2.QuoteKind.Name(quote.kind).removeprefix("QUOTE_KIND_").lower(),
+        explanation=quote.explanation,
     )
 
 

@@ -263,3 +263,15 @@ async def test_quotes_under_other_rules_are_no_quotes(peer: Peer, channels: Chan
         assert (caught.value.code, caught.value.retryable) == (refused, True)
     else:
         assert (await asking)["a/clip"].unpriced_reason == "no rule"
+
+
+async def test_what_all_would_be_sent_is_said_once_to_be_priced(peer: Peer, channels: Channels):
+    """COST-3: one request, long as it may be, is told once; only who would be sent another one has it told apart."""
+    peer.answer = quotes.QuoteCandidatesResponse(catalog_revision=7)
+    asked, lesser = {"prompt": "a boat", "duration_s": 5}, {"prompt": "a boat", "duration_s": 4}
+    candidates = [Priced(supply("c/clip"), lesser), Priced(supply("a/clip"), asked), Priced(supply("b/clip"), asked)]
+    await RemoteQuotes(channels.to("cost_quote"), 5).quote("video", "per_second", candidates, 7)
+    [told] = peer.asked
+    assert dict(told.input) == asked
+    assert [item.supply_id for item in told.candidates] == ["c/clip", "a/clip", "b/clip"]
+    assert [dict(item.input) if item.HasField("input") else None for item in told.candidates] == [lesser, None, None]
