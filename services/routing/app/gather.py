@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
@@ -12,6 +13,7 @@ from services.routing.domain.availability import occupied, unseen_capacity
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.catalog import Catalog, Channel, Model, Supply
 from services.routing.domain.decision import CapacityView, HealthView, Inputs
+from services.routing.domain.offer import offer_of
 from services.routing.domain.request_facts import billing_mode
 from services.routing.domain.task import Task
 from services.routing.ports import Priced
@@ -80,20 +82,19 @@ async def _gathered(desk: Desk, task: Task, views: Views, catalog: Catalog) -> G
     spent = spent_in(task.spent, catalog.currency, catalog.fx)
     if spent is None:
         return Gathered(None, f"price: no rate from {task.spent.currency} to {catalog.currency}")
-    supplies = {binding.supply for binding in model.bindings} & catalog.supplies.keys()
+    offer = offer_of(catalog, model)
     quotes = await desk.quotes.quote(*_to_price(catalog, model, task), catalog.revision)
-    used = {catalog.supplies[supply].channel for supply in supplies} & catalog.channels.keys()
     return Gathered(
         Inputs(
             request=task.request,
             model=model,
             policy=catalog.policies[model.policy],
             currency=catalog.currency,
-            supplies={key: catalog.supplies[key] for key in sorted(supplies)},
-            channels={key: catalog.channels[key] for key in sorted(used)},
-            rules={b.rule: catalog.rules[b.rule] for b in model.bindings if b.rule in catalog.rules},
-            supply_health={key: view for key, view in views.supply_health.items() if key in supplies},
-            channel_health={key: view for key, view in views.channel_health.items() if key in used},
+            supplies=offer.supplies,
+            channels=offer.channels,
+            rules=offer.rules,
+            supply_health={key: views.supply_health[key] for key in offer.supplies if key in views.supply_health},
+            channel_health={key: views.channel_health[key] for key in offer.channels if key in views.channel_health},
             supply_capacity={},  # filled in when its turn in the turn has come: `Views.seen_by`
             channel_capacity={},
             global_capacity=CapacityView(),
@@ -103,16 +104,21 @@ async def _gathered(desk: Desk, task: Task, views: Views, catalog: Catalog) -> G
             tried=tuple(attempt.supply for attempt in task.attempts if attempt.counted),
             catalog_revision=catalog.revision,
             permitted=may_use(catalog, task.request.tenant, model),
-            prices={key: catalog.prices[key] for s in sorted(supplies) for key in catalog.supplies[s].prices
-                    if key in catalog.prices},
-            not_before={key: until for key in sorted(supplies) if (until := held_until(task, key)) is not None},
+            prices=offer.prices,
+            not_before=_not_before(task),
         )
-    )  # fmt: skip
+    )
 
 
 def _offered(catalog: Catalog, task: Task) -> bool:
     model = catalog.models.get(task.request.model)
     return model is not None and model.published and model.policy in catalog.policies
+
+
+def _not_before(task: Task) -> dict[str, datetime]:
+    """By Supply of an earlier Attempt."""
+    tried = sorted({attempt.supply for attempt in task.attempts})
+    return {key: until for key in tried if (until := held_until(task, key)) is not None}
 
 
 def _to_price(catalog: Catalog, model: Model, task: Task) -> tuple[str, str, list[Priced]]:

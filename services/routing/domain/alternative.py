@@ -15,6 +15,7 @@ from services.routing.domain.admission import may_use
 from services.routing.domain.attempts import spent_in
 from services.routing.domain.catalog import Catalog, Channel, Limits, Policy, Price, Supply
 from services.routing.domain.decision import CapacityView, Inputs
+from services.routing.domain.offer import offer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,27 +102,23 @@ def _under_catalog(catalog: Catalog, inputs: Inputs) -> Altered:
     spent = spent_in(inputs.spent, catalog.currency, catalog.fx)
     if spent is None:
         return Altered(None, missing=f"price: no rate from {inputs.spent.currency} to {catalog.currency}")
-    bound = sorted({binding.supply for binding in model.bindings} & catalog.supplies.keys())
-    supplies = {key: catalog.supplies[key] for key in bound}
-    used = sorted({supply.channel for supply in supplies.values()} & catalog.channels.keys())
-    channels = {key: catalog.channels[key] for key in used}
-    prices = {key: catalog.prices[key] for s in supplies.values() for key in s.prices if key in catalog.prices}
+    offer = offer_of(catalog, model)
     changed = replace(
         inputs,
         model=model,
         policy=catalog.policies[model.policy],
         currency=catalog.currency,
-        supplies=supplies,
-        channels=channels,
-        rules={b.rule: catalog.rules[b.rule] for b in model.bindings if b.rule in catalog.rules},
-        supply_capacity=_gated(inputs.supply_capacity, inputs.supplies, supplies),
-        channel_capacity=_gated(inputs.channel_capacity, inputs.channels, channels),
+        supplies=offer.supplies,
+        channels=offer.channels,
+        rules=offer.rules,
+        supply_capacity=_gated(inputs.supply_capacity, inputs.supplies, offer.supplies),
+        channel_capacity=_gated(inputs.channel_capacity, inputs.channels, offer.channels),
         quotes={},
         spent=spent,
         permitted=may_use(catalog, inputs.request.tenant, model),
-        prices=prices,
+        prices=offer.prices,
     )
-    return Altered(changed, PriceList(catalog.currency, catalog.fx, prices))
+    return Altered(changed, PriceList(catalog.currency, catalog.fx, offer.prices))
 
 
 def _gated(

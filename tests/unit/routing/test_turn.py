@@ -1,7 +1,10 @@
 """Turns of deciding over fakes: who waits at once is decided together, and no slot is lost on the way."""
 
 import asyncio
+from dataclasses import replace
 
+from services.routing.app.gather import gather, look
+from services.routing.domain.market import market_of
 from services.routing.domain.task import TaskState
 from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.dispatch_offers import catalog, supply
@@ -48,3 +51,19 @@ async def test_a_slot_that_nobody_came_to_hold_is_given_back():
     await asyncio.sleep(0)
     await play.desk.errands.done()
     assert play.capacity.in_use("a/clip") == 0
+
+
+async def test_decisions_of_one_revision_share_what_the_catalogue_fixes():
+    """CAT-2: the same objects for every decision under a revision, other ones under the next: what is worked out from
+    them once holds for all of them, and for nobody else."""
+    play = stage()
+    one, other = await play.submit("t1"), await play.submit("t2")
+    views = await look(play.desk)
+    first, second = await gather(play.desk, one, views), await gather(play.desk, other, views)
+    assert first.inputs is not None
+    assert second.inputs is not None
+    assert market_of(first.inputs) is market_of(second.inputs)
+    play.catalog.revisions.append(replace(catalog(), revision=2))
+    third = await gather(play.desk, one, views)
+    assert third.inputs is not None
+    assert market_of(third.inputs) is not market_of(first.inputs)
