@@ -40,6 +40,7 @@ class Database:
         self.schema = schema
         bounds = bounds or Bounds()
         self._engine = make_engine(url, schema=schema, bounds=bounds)
+        self._lanes: list[Lane] = []
         self._quiet_s = bounds.quiet_s
         self._peak = 0
         self._look_at = 0.0
@@ -86,8 +87,10 @@ class Database:
             return await work(connection)
 
     def lane(self) -> Lane:
-        """A connection of one's own for statements that are transactions of their own."""
-        return Lane(self._engine)
+        """A connection of one's own for statements that are transactions of their own; closed with the database."""
+        lane = Lane(self._engine)
+        self._lanes.append(lane)
+        return lane
 
     async def ping(self) -> None:
         """Return if the database answers; raises Fault governance_backend_down if not."""
@@ -123,4 +126,6 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection. The database may be used again; it opens new ones."""
+        for lane in self._lanes:
+            await lane.close()
         await self._engine.dispose()

@@ -55,5 +55,5 @@ def translate(error: BaseException) -> BaseException:
 
 def _constraint(error: BaseException) -> str:
     origin = error.orig if isinstance(error, DBAPIError) else error
-    cause = getattr(origin, "__cause__", None)
-    return getattr(cause, "constraint_name", None) or "unnamed"
+    named = (getattr(item, "constraint_name", None) for item in (origin, getattr(origin, "__cause__", None)))
+    return next(filter(None, named), "unnamed")

@@ -19,6 +19,16 @@ ATTEMPTS = 4
 FIRST_PAUSE_S = 0.005
 
 
+async def fetch_within(tx: AsyncConnection, sql: str, *values: object) -> list[Any]:
+    """The rows of a lane's statement as a part of an open unit of work, which has written something before."""
+    driver = (await tx.get_raw_connection()).driver_connection
+    assert driver is not None
+    try:
+        return list(await driver.fetch(sql, *values))
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise translate(error) from error
+
+
 class Lane:
     """Belongs to one event loop. It takes no place in the pool."""
 

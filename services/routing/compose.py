@@ -27,7 +27,7 @@ from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.turn import place_all
-from services.routing.app.waiting_room import WaitingRoom
+from services.routing.app.usher import Usher
 from services.routing.app.work_queue import WorkQueue
 from services.routing.peers.capacity import RemoteCapacity
 from services.routing.peers.health import RemoteHealth
@@ -93,11 +93,12 @@ def _open(settings: Settings) -> Stores:
     if settings.database_url == "memory:":
         return Stores(MemoryTasks(), MemoryCatalogStore())
     database = Database(settings.database_url, schema=SCHEMA, bounds=Bounds(pool_size=settings.pool_size))
+    tasks = PostgresTasks(database)
     return Stores(
-        PostgresTasks(database),
+        tasks,
         PostgresCatalogStore(database),
         partial(migrate, settings.database_url, schema=SCHEMA, versions=VERSIONS),
-        (database.close,),
+        (tasks.close, database.close),
     )
 
 
@@ -115,7 +116,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         worker=world.ids.ulid(),
         bell=Bell(),
         turn=Gathering(place_all, lambda ask: ask[1].id),
-        room=WaitingRoom(),
+        usher=Usher(stores.tasks, world.clock, settings.waiting_look_s),
         errands=Errands(),
     )
 
@@ -136,8 +137,11 @@ def _tickers(
         for lane, queue in zip(("dispatch", "follow"), queues, strict=True)
     )
     pushing = Ticker("routing.catalog", tell_catalog, world=world, interval_s=PUSH_INTERVAL_S)
+    look_s = settings.waiting_look_s
+    usher = Ticker("routing.usher", desk.usher.tick, world=world, interval_s=look_s, jitter=0.05, backoff_max_s=1.0)
     if settings.hints:
         desk.bell.listeners = tuple(scan.wake for scan in scans)
+        desk.usher.on_hint, desk.usher.on_woken = usher.wake, scans[0].wake
         catalog_desk.changed.append(pushing.wake)
     health = HealthFollower(desk)
     renew_s = settings.renew_interval_s
@@ -149,6 +153,7 @@ def _tickers(
         Ticker("routing.health", health.tick, world=world, interval_s=settings.health_poll_s * 0.9, backoff_max_s=2.0),
         Ticker("routing.outcomes", partial(tell_outcomes, desk), world=world, interval_s=settings.report_interval_s),
         *_checks(desk),
+        usher,
         *scans,
     )
 

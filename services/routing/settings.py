@@ -27,9 +27,9 @@ class Settings:
     """Tasks that one process polls, reconciles or stops at once."""
     claim_batch: int = 32
     waiting_look_s: float = 0.4
-    """A Task that waits for capacity is due again after this; with a scan it is at most a second (CAP-10)."""
+    """The heads of the lines of waiting Tasks look again after this; with a scan it is at most a second (CAP-10)."""
     health_look_s: float = 5.0
-    """A Task that waits for health looks again after this at the latest."""
+    """A Task that waits for a time of its own looks again after this at the latest."""
     rounds_per_step: int = 4
     """Reservations tried in one step before a refused Task waits (SEL-17)."""
     capacity_ttl_s: float = 60.0

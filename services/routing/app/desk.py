@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.store.gathering import Gathering
-from services.routing.app.waiting_room import WaitingRoom
+from services.routing.app.usher import Usher
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
 from services.routing.domain.task import Failure, Task
@@ -75,7 +75,7 @@ class Desk:
     bell: Bell
     turn: "Gathering[tuple[Desk, Task], Placed]"
     """From the snapshots to the reservation: see `turn`."""
-    room: WaitingRoom
+    usher: Usher
     errands: Errands
 
     def now(self) -> datetime:
@@ -85,11 +85,6 @@ class Desk:
     def in_s(self, seconds: float) -> datetime:
         """That many seconds from now."""
         return self.now() + timedelta(seconds=seconds)
-
-    async def wake(self, reasons: Sequence[str], count: int) -> None:
-        """Let the oldest Tasks that wait for one of these reasons look again at once. A hint like the bell."""
-        if self.settings.hints:
-            await self.store.wake(reasons, count, self.now())
 
     def chance(self) -> float:
         """A float in [0, 1)."""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.routing.app.desk import Desk, alerts_of, task_link
+from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
 from services.routing.app.give_back import release
 from services.routing.app.submit_attempt import submit_attempt
 from services.routing.app.turn import Placed, place
@@ -38,14 +38,13 @@ async def dispatch_task(desk: Desk, task: Task) -> None:
         else:
             await _rest(desk, task, placed)
         return
-    look_s = desk.settings.waiting_look_s * desk.room.pauses(task, desk.now())
-    await _wait(desk, task, task.waiting_reason, desk.in_s(look_s))
+    catalog = await desk.catalog.current()
+    await _wait(desk, task, task.waiting_reason, last_start(task, policy_of(catalog, task)))
 
 
 async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> None:
     """One commit: the round, the Attempt and the intent to submit (SEL-14, ATT-5). Then, with no transaction open, the
     provider (SEL-15)."""
-    desk.room.leave(task)
     inputs, decision = placed.gathered.inputs, placed.decision
     assert inputs is not None  # a lease is only taken for a decision over inputs
     now = desk.now()
@@ -70,6 +69,8 @@ async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> Non
             await _cancelled_meanwhile(desk, task)
             return
         raise
+    if task.parked:
+        desk.usher.freed()  # where it found a place the next one may
     if desk.world.clock.monotonic() - began > desk.settings.worker_lease_s / 2:
         return  # this process stood still: somebody else may own the Task now, and what was not sent is not sent
     intent = next(item for item in saved.attempts if item.id == attempt.id)
@@ -124,11 +125,11 @@ async def _rest(desk: Desk, task: Task, placed: Placed) -> None:
     """Nobody was chosen: wait with the reason, or fail with the code."""
     inputs, decision = placed.gathered.inputs, placed.decision
     if inputs is None:
-        await _wait(desk, task, decision.waiting_reason, desk.in_s(desk.settings.health_look_s))
+        policy = policy_of(await desk.catalog.current(), task)
+        await _wait(desk, task, decision.waiting_reason, last_start(task, policy))
         return
     now = desk.now()
     if decision.verdict is Verdict.FAIL:
-        desk.room.leave(task)
         text = decision.failure_message or decision.failure_code
         base = Fault.of(decision.failure_code, text)
         failure = fault(base.code, text, base.category.value, base.scope.value, base.retryable)
@@ -140,14 +141,20 @@ async def _rest(desk: Desk, task: Task, placed: Placed) -> None:
     if outcome is RoundOutcome.WAITING and task.round_key == after.round_key:
         # The same answer as the last time: history gains nothing from one more round a second.
         again = transitions.waiting(task, after.waiting_reason, until)
-        await desk.store.save(Write(task, again, now))
+        await _put(desk, Write(task, again, now))
         return
     kept = make_round(task.id, after.rounds, inputs, decision, outcome)
-    await desk.store.save(Write(task, after, now, (kept,), _alerts(desk, task, decision)))
+    await _put(desk, Write(task, after, now, (kept,), _alerts(desk, task, decision)))
 
 
 async def _wait(desk: Desk, task: Task, reason: str, until: datetime) -> None:
-    await desk.store.save(Write(task, transitions.waiting(task, reason, until), desk.now()))
+    await _put(desk, Write(task, transitions.waiting(task, reason, until), desk.now()))
+
+
+async def _put(desk: Desk, write: Write) -> None:
+    """Write it, and let the usher know of one more that waits."""
+    if (await desk.store.save(write)).parked:
+        desk.usher.parked()
 
 
 async def _cannot_decide(desk: Desk, task: Task, error: Fault) -> None:
@@ -166,15 +173,13 @@ async def _cancelled_meanwhile(desk: Desk, task: Task) -> None:
 
 
 def _next_look(desk: Desk, task: Task, inputs: Inputs, decision: Decision) -> datetime:
-    """When a waiting Task looks again: soon for capacity, at the known moment for health, never past an end."""
-    settings = desk.settings
-    look = settings.health_look_s
-    if decision.waiting_reason.startswith("capacity"):
-        look = settings.waiting_look_s * desk.room.pauses(task, inputs.now)
-    at = desk.in_s(look * (0.9 + 0.1 * desk.chance()))
-    ends = [at, last_start(task, inputs.policy)]
+    """When a waiting Task looks by itself: a parked one only when its time for new Attempts is over."""
+    at = last_start(task, inputs.policy)
+    if transitions.waiting(task, decision.waiting_reason, at).parked:
+        return max(inputs.now, at)
+    ends = [at, desk.in_s(desk.settings.health_look_s * (0.9 + 0.1 * desk.chance()))]
     if decision.retry_at is not None:  # a moment of another's clock: one that is past here must not make a busy loop
-        ends.append(max(decision.retry_at, desk.in_s(settings.waiting_look_s)))
+        ends.append(max(decision.retry_at, desk.in_s(desk.settings.waiting_look_s)))
     return max(inputs.now, min(ends))
 
 

@@ -6,8 +6,7 @@ from services.routing.app.desk import Desk, alerts_of
 from services.routing.domain.decision import AlertDraft, HealthView
 
 OPEN = "circuit_open"
-HEALTH_REASONS = ("health",)
-WOKEN_BY_A_RECOVERY = 64
+WOKEN_BY_A_RECOVERY = 16
 
 Views = Mapping[str, HealthView]
 
@@ -30,8 +29,7 @@ class HealthFollower:
             await self._tell(sort, views)
         self._seen = (channels, supplies)
         if any(view.state != OPEN for view in (*new_channels.values(), *new_supplies.values())):
-            await self._desk.wake(HEALTH_REASONS, WOKEN_BY_A_RECOVERY)
-        self._desk.bell.ring()
+            self._desk.usher.freed(WOKEN_BY_A_RECOVERY)
 
     async def _tell(self, sort: str, views: Views) -> None:
         for name, view in views.items():

@@ -10,9 +10,6 @@ from services.routing.app.desk import Desk
 from services.routing.domain.feedback import SILENT, Feedback, feedback_of
 from services.routing.domain.task import Attempt
 
-WOKEN_BY_A_RELEASE = 2
-CAPACITY_REASONS = ("capacity",)
-
 log = logging.getLogger(__name__)
 
 
@@ -50,10 +47,9 @@ async def _give_back(desk: Desk, attempt: Attempt, feedback: Feedback) -> None:
 async def _release(desk: Desk, lease_id: str, feedback: Feedback) -> None:
     try:
         await desk.capacity.release(lease_id, feedback)
-        await desk.wake(CAPACITY_REASONS, WOKEN_BY_A_RELEASE)
     except Fault as fault:
         log.warning("lease %s was not released and is left to its time to live: %s", lease_id, fault)
-    desk.bell.ring()
+    desk.usher.freed()
 
 
 async def _acknowledge(desk: Desk, attempt: Attempt) -> None:

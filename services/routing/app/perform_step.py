@@ -70,7 +70,6 @@ _QUEUED_ENDS = frozenset({Step.CANCEL, Step.LATE, Step.CLOSE})
 
 async def _end_queued(desk: Desk, task: Task, step: Step) -> None:
     """Nothing is at a provider: end as cancelled, too late, or with the window closed."""
-    desk.room.leave(task)
     now = desk.now()
     if step is Step.CANCEL:
         after = transitions.cancelled(task, now)

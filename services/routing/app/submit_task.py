@@ -27,13 +27,17 @@ async def check_task(desk: Desk, submission: Submission) -> None:
 
 
 async def submit_task(desk: Desk, submission: Submission) -> Task:
-    """Keep the Task. A known id is answered with the Task that stands, without asking the catalogue again.
+    """Keep the Task. A known id is answered with the Task that stands, whatever the catalogue says by now.
 
     Faults: those of `check_task`; `idempotency_conflict` when the id was used for another request.
     """
-    known = await desk.store.get(submission.task_id)
-    if known is None:
+    try:
         catalog, model = await _admitted(desk, submission.request)
+    except Fault:
+        known = await desk.store.get(submission.task_id)
+        if known is None:
+            raise
+    else:
         task = Task(
             id=submission.task_id,
             request=submission.request,

@@ -1,50 +1,68 @@
-"""Whose turn it is: three classes of urgency as weights 4 : 2 : 1, never as levels (ATT-9).
+"""Whose turn it is: lines share what there is by weight, never by level, and none of them starves (ATT-9, CAP-11).
 
-Start-time fair queueing over classes. Each class has a virtual time that rises by 1/weight with every Task taken from
-it; the class with the smallest virtual time goes next. A class that had nothing to do earns no credit: it comes back at
-the virtual time of the last turn.
+Start-time fair queueing over lines. A line is one tenant's Tasks of one model in one class of urgency. Each Task has a
+charge, its expected size divided by the weight of its class; its tag is where its line stands in virtual time, and the
+line moves on by the charge. The Task with the smallest tag goes next, and virtual time is the tag that went last. A
+line that had nothing to do earns no credit: it goes on from the present.
 
-The bound: while a class has something due, between two of its turns any other class has at most
-ceil(its weight / this class's weight) + 1 turns. So a `low` Task at the head of its class is passed by at most
-5 `high` and 3 `normal` ones per claiming process, however many of those arrive.
+The bound: while a line has something due, between two of its turns any other line is charged at most what this one was
+charged for one turn, and one Task more. So a `low` Task at the head of its line is passed, by any one line of Tasks of
+its size, by at most 5 `high` or 3 `normal` ones, however many of those arrive; several processes add what each had
+claimed at once. A Task that waits keeps its tag, so that it goes first when it is woken, and it is not in the way of
+others meanwhile: nobody stands behind it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import TypeVar
+from typing import Any
 
 WEIGHTS: Mapping[str, int] = {"high": 4, "normal": 2, "low": 1}
+SMALLEST, LARGEST = 0.1, 100.0
+SECONDS_OF_VIDEO, CHARACTERS_OF_SPEECH = 5.0, 500.0
+"""What counts as one, as much as one picture."""
 
-Item = TypeVar("Item")
+
+@dataclass(slots=True)
+class Lines:
+    """Where the lines stand. PostgreSQL keeps the same in its table `lines`; one contract suite holds both to it."""
+
+    time: float = 0.0
+    """Virtual time: the tag that went last."""
+    _stand: dict[Hashable, float] = field(default_factory=dict)
+
+    def enter(self, line: Hashable, charged: float) -> float:
+        """The tag of one more Task of that line."""
+        tag = max(self._stand.get(line, 0.0), self.time)
+        self._stand[line] = tag + charged
+        return tag
+
+    def serve(self, tag: float) -> None:
+        """A Task with that tag goes."""
+        self.time = max(self.time, tag)
 
 
 def passed_at_most(weight_of_other: int, weight: int) -> int:
-    """How often a class may go between two turns of one that has something due."""
+    """How many Tasks of another line go between two turns of one that has something due, sizes being equal."""
     return -(-weight_of_other // weight) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """The virtual times. A value: `take` gives the next one."""
+def size(kind: str, given: Mapping[str, Any]) -> float:
+    """About how much work a request is, from its normalised input: seconds of video, pictures, characters of speech."""
+    if kind == "video":
+        amount = _number(given.get("duration_s"), SECONDS_OF_VIDEO) / SECONDS_OF_VIDEO
+    elif kind == "image":
+        amount = _number(given.get("n"), 1.0)
+    elif kind == "speech":
+        amount = len(str(given.get("text", ""))) / CHARACTERS_OF_SPEECH
+    else:
+        amount = 1.0
+    return min(max(amount, SMALLEST), LARGEST)
 
-    times: Mapping[str, Fraction] = field(default_factory=dict)
-    now: Fraction = Fraction(0)
-    """Virtual time of the last turn: nobody who was away comes back with an earlier one."""
 
-    def take(self, heads: Mapping[str, Sequence[Item]], count: int) -> tuple[tuple[tuple[str, Item], ...], "Turns"]:
-        """Up to `count` of `heads` (by class, each in its own order) as (class, item), and the turns after them."""
-        times = {name: max(self.times.get(name, self.now), self.now) for name in WEIGHTS}
-        places = {name: 0 for name in WEIGHTS if heads.get(name)}
-        now = self.now
-        taken: list[tuple[str, Item]] = []
-        while places and len(taken) < count:
-            name = min(places, key=lambda item: (times[item], -WEIGHTS[item]))
-            taken.append((name, heads[name][places[name]]))
-            now = times[name]
-            times[name] += Fraction(1, WEIGHTS[name])
-            places[name] += 1
-            if places[name] == len(heads[name]):
-                del places[name]
-        # Only differences matter: counted from `now`, the numbers stay small.
-        return tuple(taken), Turns({name: time - now for name, time in times.items()})
+def charge(kind: str, given: Mapping[str, Any], urgency: str) -> float:
+    """By how much a Task moves its line on."""
+    return size(kind, given) / WEIGHTS[urgency]
+
+
+def _number(value: Any, otherwise: float) -> float:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else otherwise

@@ -72,6 +72,8 @@ ATTEMPT_MOVES: Mapping[AttemptState, frozenset[AttemptState]] = {
     AttemptState.UNRESOLVED: frozenset(),
 }
 
+PARKED = frozenset({"capacity", "health", "model", "price"})
+"""First words of the reasons that a Task is parked with."""
 TERMINAL_TASKS = frozenset(state for state, moves in TASK_MOVES.items() if not moves)
 TERMINAL_ATTEMPTS = frozenset(state for state, moves in ATTEMPT_MOVES.items() if not moves)
 
@@ -188,6 +190,11 @@ class Task:
     cancel_reason: str = ""
     round_key: str = ""
     """Digest of the last saved round's verdict and fates, and the gate that refused it; an equal one is not saved."""
+
+    @property
+    def parked(self) -> bool:
+        """Whether it waits to be woken: for what comes for many at once, so that not each looks for itself."""
+        return self.state is TaskState.QUEUED and self.waiting_reason.partition(":")[0] in PARKED
 
     @property
     def live(self) -> Attempt | None:

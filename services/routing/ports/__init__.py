@@ -326,7 +326,7 @@ class TaskStore(Protocol):
         """Take up to `count` due Tasks for `worker` until `until`; each claim raises the Task's epoch.
 
         Due: not terminal, `next_action_at` reached, no claim in force. No Task goes to two claimers. The dispatch lane
-        takes turns between the classes of urgency (`domain.fairness`).
+        goes by tags (`domain.fairness`), the other by time.
         """
         ...
 
@@ -357,8 +357,11 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def wake(self, prefixes: Sequence[str], count: int, now: datetime) -> int:
-        """Make waiting Tasks due whose reason begins so: the `count` oldest of each class of urgency; how many."""
+    async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
+        """Make parked Tasks due: of each model the first `count` by tag, of those that last looked by then.
+
+        (how many were woken, whether any is parked). With very many models fewer of each.
+        """
         ...
 
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:

@@ -19,8 +19,8 @@ class Part(StrEnum):
     FOLLOWED = "followed"
     LIVE = "live"
     """Attempts that have not ended, with their Tasks."""
-    LOST = "lost"
-    """Open Tasks without a time at which claims would look: no claim finds them. All there are, up to `count`."""
+    UNTIMED = "untimed"
+    """Open Tasks without a timer: those that were never claimed, and any that no claim would find."""
 
 
 class StandingReader(Protocol):
@@ -34,8 +34,11 @@ class StandingReader(Protocol):
         ...
 
     async def heads(self, now: datetime, since: datetime) -> Mapping[str, Standing]:
-        """By line (each class of urgency, and what is followed): the first due and free Task, if it has been due since
-        then or longer."""
+        """By line, the first Task that is due and free, if it has been so since then or longer.
+
+        The lines: `ready`, those never claimed, by tag; `timer` and `followed`, by time; `parked MODEL`, by tag, where
+        the first has not looked since then.
+        """
         ...
 
     async def owed(self, since: datetime, count: int) -> tuple[Attempt, ...]:

@@ -1,10 +1,10 @@
 """What the running checks read, in memory: the twin of `checks_postgres`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from services.routing.domain.fairness import WEIGHTS
 from services.routing.domain.standing import Limits, Standing, findings, matching
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, Task, TaskState
 from services.routing.ports.standing import Part, Place
@@ -13,7 +13,7 @@ FOLLOWED = frozenset({TaskState.DISPATCHING, TaskState.RUNNING})
 
 
 class MemoryChecks:
-    """`StandingReader`. `_rows` is set by whoever it is a part of: Task id -> row with `task` and `claimed_until`."""
+    """`StandingReader`. `_rows` is set by whoever it is a part of: Task id -> a row of `tasks_memory`."""
 
     _rows: dict[str, Any]
 
@@ -26,16 +26,20 @@ class MemoryChecks:
         taken = rest[:count]
         found = [(item, matching(item)) for item in taken]
         wrong = [(item, matches) for item, matches in found if findings(item, matches, bounds)]
-        return wrong, (taken[-1].task_id,) if len(rest) >= count and taken and part is not Part.LOST else None
+        return wrong, (taken[-1].task_id,) if len(rest) >= count and taken else None
 
     async def heads(self, now: datetime, since: datetime) -> Mapping[str, Standing]:
         """See the port."""
-        first: dict[str, Standing] = {}
-        for line in (*WEIGHTS, "followed"):
-            due = [item for item in self._standings() if self._line(item) == line and _is_free(item, now, since)]
-            if due:
-                first[line] = min(due, key=lambda item: (item.next_action_at, item.task_id))
-        return first
+        first: dict[str, tuple[Any, Standing]] = {}
+        for row in self._rows.values():
+            item = standing_of(row.task, row.claimed_until)
+            line, place = _line(row, item)
+            waits = _is_free(item, now, since)
+            if item.parked and item.next_action_at is not None:
+                waits = row.parked_at <= since and item.next_action_at > now
+            if line and waits and (line not in first or place < first[line][0]):
+                first[line] = (place, item)
+        return {line: item for line, (_, item) in first.items()}
 
     async def owed(self, since: datetime, count: int) -> tuple[Attempt, ...]:
         """See the port."""
@@ -60,11 +64,14 @@ class MemoryChecks:
             if row.task.state not in TERMINAL_TASKS or row.task.live is not None:
                 yield standing_of(row.task, row.claimed_until)
 
-    def _line(self, item: Standing) -> str:
-        if item.task is TaskState.QUEUED:
-            priority: str = self._rows[item.task_id].task.request.priority
-            return priority
-        return "followed" if item.task in FOLLOWED else ""
+
+def _line(row: Any, item: Standing) -> tuple[str, Any]:
+    """The line that it stands in, and its place there."""
+    if item.parked:
+        return f"parked {row.task.request.model}", (row.tag, item.task_id)
+    if item.task is TaskState.QUEUED:
+        return ("timer", (item.next_action_at, item.task_id)) if item.epoch else ("ready", (row.tag, item.task_id))
+    return "followed" if item.task in FOLLOWED else "", (item.next_action_at, item.task_id)
 
 
 def standing_of(task: Task, claimed_until: datetime | None) -> Standing:
@@ -72,14 +79,9 @@ def standing_of(task: Task, claimed_until: datetime | None) -> Standing:
     live = task.live
     base = Standing(task.id, task.state, task.next_action_at, claimed_until, task.waiting_reason, task.epoch)
     if live is None:
-        return base
-    return Standing(
-        task_id=task.id,
-        task=task.state,
-        next_action_at=task.next_action_at,
-        claimed_until=claimed_until,
-        waiting_reason=task.waiting_reason,
-        epoch=task.epoch,
+        return replace(base, parked=task.parked and claimed_until is None)
+    return replace(
+        base,
         attempt_id=live.id,
         live=live.state,
         provider_task_id=live.provider_task_id,
@@ -91,8 +93,8 @@ def standing_of(task: Task, claimed_until: datetime | None) -> Standing:
 def _belongs(item: Standing, part: Part) -> bool:
     if part is Part.LIVE:
         return item.live is not None
-    if part is Part.LOST:
-        return item.task not in TERMINAL_TASKS and item.next_action_at is None
+    if item.next_action_at is None or part is Part.UNTIMED:
+        return item.next_action_at is None and part is Part.UNTIMED and item.task not in TERMINAL_TASKS
     return item.task is TaskState.QUEUED if part is Part.QUEUED else item.task in FOLLOWED
 
 

@@ -19,11 +19,11 @@ from libs.store.database import Database
 from services.routing.domain.standing import PREDICATES, Limits, Need, Predicate, Standing
 from services.routing.domain.task import TERMINAL_ATTEMPTS, Attempt, AttemptState, TaskState
 from services.routing.ports.standing import Part, Place
-from services.routing.store.tasks_rows import CLASSES, attempt_of
-from services.routing.store.tasks_tables import FOLLOWED, LIVE
+from services.routing.store.tasks_rows import attempt_of
+from services.routing.store.tasks_tables import FOLLOWED, LIVE, OPEN
 
 NEEDS: Mapping[Need, str] = {
-    Need.DUE: "t.next_action_at IS NOT NULL",
+    Need.DUE: "(t.timer_at IS NOT NULL OR r.task_id IS NOT NULL)",
     Need.JOB: "a.provider_task_id <> ''",
     Need.END: "a.uncertain_deadline IS NOT NULL",
 }
@@ -41,49 +41,59 @@ OPEN_FOLLOWED = FOLLOWED.replace("state", "t.state")
 LIVE_ATTEMPT = LIVE.replace("state", "a.state")
 SUSPECT = f"""(
     ({MATCHING}) <> 1 OR t.waiting_reason = '' AND (t.state = 'queued' OR a.state = 'submission_uncertain')
-    OR t.claimed_until < :lapsed OR t.next_action_at > :doubt_asleep
+    OR t.claimed_until < :lapsed OR t.timer_at > :doubt_asleep AND t.parked_at IS NULL
     OR a.state = 'submission_uncertain' AND a.uncertain_deadline < :doubt_over OR a.polls_failing_since < :given_up
 )"""
 COLUMNS = f"""
-    t.id AS task_id, t.state AS task, t.next_action_at, t.claimed_until, t.waiting_reason, t.epoch,
+    t.id AS task_id, t.state AS task, t.claimed_until, t.waiting_reason, t.epoch,
+    coalesce(t.timer_at, CASE WHEN r.task_id IS NOT NULL THEN t.created_at END) AS next_action_at,
+    t.parked_at IS NOT NULL AND t.claimed_until IS NULL AS parked,
     coalesce(a.id, '') AS attempt_id, a.state AS live, coalesce(a.provider_task_id, '') AS provider_task_id,
     a.uncertain_deadline, a.polls_failing_since, {MATCHING} AS matching"""
-OF_TASKS = f"SELECT {COLUMNS} FROM tasks t LEFT JOIN attempts a ON a.task_id = t.id AND {LIVE_ATTEMPT} WHERE"
-OF_ATTEMPTS = f"SELECT {COLUMNS} FROM attempts a JOIN tasks t ON t.id = a.task_id WHERE {LIVE_ATTEMPT}"
+FROM_TASKS = f"""FROM tasks t LEFT JOIN ready r ON r.task_id = t.id
+    LEFT JOIN attempts a ON a.task_id = t.id AND {LIVE_ATTEMPT}"""
+OF_TASKS = f"SELECT {COLUMNS} {FROM_TASKS} WHERE"
+OF_ATTEMPTS = f"""SELECT {COLUMNS} FROM attempts a JOIN tasks t ON t.id = a.task_id
+    LEFT JOIN ready r ON r.task_id = t.id WHERE {LIVE_ATTEMPT}"""
 
 KEYS: Mapping[Part, tuple[tuple[str, str], ...]] = {
-    Part.QUEUED: (("t.urgency", "smallint"), ("t.next_action_at", "timestamptz"), ("t.id", "text")),
-    Part.FOLLOWED: (("t.next_action_at", "timestamptz"), ("t.id", "text")),
+    Part.QUEUED: (("t.timer_at", "timestamptz"), ("t.id", "text")),
+    Part.FOLLOWED: (("t.timer_at", "timestamptz"), ("t.id", "text")),
+    Part.UNTIMED: (("t.id", "text"),),
     Part.LIVE: (("a.task_id", "text"),),
 }
 """The columns of the index that leads a part, with their types."""
+TASKS: Mapping[Part, str] = {
+    Part.QUEUED: f"{QUEUED} AND t.timer_at IS NOT NULL",
+    Part.FOLLOWED: f"{OPEN_FOLLOWED} AND t.timer_at IS NOT NULL",
+    Part.UNTIMED: OPEN.replace("state", "t.state") + " AND t.timer_at IS NULL",
+}
 SOURCES: Mapping[Part, str] = {
-    Part.QUEUED: f"tasks t WHERE {QUEUED}",
-    Part.FOLLOWED: f"tasks t WHERE {OPEN_FOLLOWED}",
+    **{part: f"tasks t WHERE {where}" for part, where in TASKS.items()},
     Part.LIVE: f"attempts a WHERE {LIVE_ATTEMPT}",
 }
 JUDGED: Mapping[Part, str] = {
-    Part.QUEUED: f"{OF_TASKS} {QUEUED}",
-    Part.FOLLOWED: f"{OF_TASKS} {OPEN_FOLLOWED}",
+    **{part: f"{OF_TASKS} {where}" for part, where in TASKS.items()},
     Part.LIVE: OF_ATTEMPTS,
 }
-LOST = text(
-    " UNION ALL ".join(
-        f"({OF_TASKS} {where} AND t.next_action_at IS NULL LIMIT :count)"
-        for where in (*(f"{QUEUED} AND t.urgency = {place}" for place, _ in enumerate(CLASSES)), OPEN_FOLLOWED)
-    )
+OF_HEADS = f"{COLUMNS.strip()} {FROM_TASKS}"
+FREE = "(t.claimed_until IS NULL OR t.claimed_until <= :now)"
+FREE_SINCE = f"t.timer_at <= :since AND {FREE}"
+HEADS = text(f"""
+WITH RECURSIVE models AS (
+  (SELECT model FROM tasks WHERE parked_at IS NOT NULL ORDER BY model LIMIT 1)
+  UNION ALL
+  SELECT (SELECT t.model FROM tasks t WHERE t.parked_at IS NOT NULL AND t.model > m.model ORDER BY t.model LIMIT 1)
+  FROM models m WHERE m.model IS NOT NULL
 )
-FREE_SINCE = "t.next_action_at <= :since AND (t.claimed_until IS NULL OR t.claimed_until <= :now)"
-HEADS = text(
-    " UNION ALL ".join(
-        f"(SELECT '{line}' AS line, {COLUMNS.strip()} FROM tasks t LEFT JOIN attempts a ON a.task_id = t.id"
-        f" AND {LIVE_ATTEMPT} WHERE {where} AND {FREE_SINCE} ORDER BY t.next_action_at, t.id LIMIT 1)"
-        for line, where in (
-            *((name, f"{QUEUED} AND t.urgency = {place}") for place, name in enumerate(CLASSES)),
-            ("followed", OPEN_FOLLOWED),
-        )
-    )
-)
+(SELECT 'ready' AS line, {OF_HEADS} WHERE t.id = (SELECT task_id FROM ready ORDER BY tag, task_id LIMIT 1)
+  AND t.created_at <= :since AND {FREE})
+UNION ALL (SELECT 'timer', {OF_HEADS} WHERE {QUEUED} AND {FREE_SINCE} ORDER BY t.timer_at, t.id LIMIT 1)
+UNION ALL (SELECT 'followed', {OF_HEADS} WHERE {OPEN_FOLLOWED} AND {FREE_SINCE} ORDER BY t.timer_at, t.id LIMIT 1)
+UNION ALL (SELECT 'parked ' || m.model, head.* FROM models m, LATERAL (SELECT {OF_HEADS}
+  WHERE t.parked_at IS NOT NULL AND t.model = m.model ORDER BY t.tag, t.id LIMIT 1) head, tasks p
+  WHERE p.id = head.task_id AND p.parked_at <= :since AND head.parked AND p.timer_at > :now)
+""")
 OWED = text(
     "SELECT * FROM attempts WHERE report_pending AND finished_at < :since ORDER BY finished_at, id LIMIT :count"
 )
@@ -105,8 +115,6 @@ class PostgresChecks:
     ) -> tuple[Sequence[tuple[Standing, int]], Place | None]:
         """See the port."""
         async with self._database.read() as tx:
-            if part is Part.LOST:
-                return await _standings(tx, LOST, {"count": count}), None
             end = (await tx.execute(end_statement(part, after), _bounds("after", after) | {"skip": count - 1})).first()
             place = None if end is None else tuple(end)
             given = {**asdict(bounds), **_bounds("after", after), **_bounds("end", place)}
@@ -169,6 +177,6 @@ async def _standings(
 
 def _standing(row: Mapping[Any, Any]) -> Standing:
     same = ("task_id", "next_action_at", "claimed_until", "waiting_reason", "epoch", "attempt_id", "provider_task_id")
-    more = ("uncertain_deadline", "polls_failing_since")
+    more = ("uncertain_deadline", "polls_failing_since", "parked")
     live = None if row["live"] is None else AttemptState(row["live"])
     return Standing(task=TaskState(row["task"]), live=live, **{name: row[name] for name in (*same, *more)})

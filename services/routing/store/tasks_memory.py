@@ -7,7 +7,7 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.routing.domain.fairness import WEIGHTS, Turns
+from services.routing.domain.fairness import Lines, charge
 from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
 from services.routing.ports import Lane, TaskQuery, Write
@@ -24,7 +24,9 @@ _LANES = {
 @dataclass
 class _Row:
     task: Task
+    tag: float
     claimed_until: datetime | None = None
+    parked_at: datetime | None = None
 
 
 class MemoryTasks(MemoryChecks):
@@ -34,12 +36,12 @@ class MemoryTasks(MemoryChecks):
         self._rows: dict[str, _Row] = {}
         self._rounds: dict[str, list[SelectionRound]] = {}
         self._alerts: dict[str, Alert] = {}
-        self._turns = Turns()
+        self._lines = Lines()
 
     async def add(self, task: Task) -> Task:
         """See the port."""
         if task.id not in self._rows:
-            self._rows[task.id] = _Row(replace(task, next_action_at=task.created_at))
+            self._rows[task.id] = _Row(replace(task, next_action_at=task.created_at), self._tag(task))
             self._rounds[task.id] = []
         return self._rows[task.id].task
 
@@ -71,11 +73,12 @@ class MemoryTasks(MemoryChecks):
     async def claim(self, lane: Lane, worker: str, count: int, now: datetime, until: datetime) -> tuple[Task, ...]:
         """See the port."""
         due = [row for row in self._rows.values() if row.task.state in _LANES[lane] and _is_due(row, now)]
-        due.sort(key=lambda row: (row.task.next_action_at, row.task.id))
         if lane is Lane.DISPATCH:
-            heads = {name: [row for row in due if row.task.request.priority == name] for name in WEIGHTS}
-            taken, self._turns = self._turns.take(heads, count)
-            due = [row for _, row in taken]
+            due.sort(key=lambda row: (row.tag, row.task.id))
+            for row in due[:count]:
+                self._lines.serve(row.tag)
+        else:
+            due.sort(key=lambda row: (row.task.next_action_at, row.task.id))
         return tuple(self._claim(row, until) for row in due[:count])
 
     async def claim_one(self, task_id: str, worker: str, now: datetime, until: datetime) -> Task | None:
@@ -115,6 +118,8 @@ class MemoryTasks(MemoryChecks):
             next_action_at=write.now if surprised and not ended else write.after.next_action_at,
         )
         row.claimed_until = write.until
+        parked = write.until is None and row.task.parked and not row.task.cancel_requested
+        row.parked_at = write.now if parked else None
         self._rounds[write.after.id].extend(write.rounds)
         self._raise(write.alerts)
         return row.task
@@ -127,6 +132,7 @@ class MemoryTasks(MemoryChecks):
         row.task = replace(
             row.task, cancel_requested=True, cancel_reason=reason, next_action_at=now, revision=row.task.revision + 1
         )
+        row.parked_at = None
         return row.task
 
     async def correct(self, attempt: Attempt, spent: Money) -> Task:
@@ -138,21 +144,18 @@ class MemoryTasks(MemoryChecks):
         row.task = replace(row.task, attempts=attempts, spent=spent, revision=row.task.revision + 1)
         return row.task
 
-    async def wake(self, prefixes: Sequence[str], count: int, now: datetime) -> int:
+    async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
         """See the port."""
-        waiting = [
-            row
-            for row in sorted(self._rows.values(), key=lambda item: (item.task.created_at, item.task.id))
-            if row.task.state is TaskState.QUEUED
-            and not _is_claimed(row, now)
-            and row.task.next_action_at is not None
-            and row.task.next_action_at > now
-            and row.task.waiting_reason.startswith(tuple(prefixes))
-        ]
-        woken = [row for name in WEIGHTS for row in [w for w in waiting if w.task.request.priority == name][:count]]
-        for row in woken:
-            row.task = replace(row.task, next_action_at=now)
-        return len(woken)
+        parked = [row for row in self._rows.values() if row.parked_at is not None]
+        fronts: dict[str, list[_Row]] = {row.task.request.model: [] for row in parked}
+        for row in sorted(parked, key=lambda row: (row.tag, row.task.id)):
+            assert row.parked_at is not None
+            waits = row.claimed_until is None and (row.task.next_action_at is None or row.task.next_action_at > now)
+            front = fronts[row.task.request.model]
+            if waits and row.parked_at <= looked_by and len(front) < count:
+                front.append(row)
+                row.task = replace(row.task, next_action_at=now)
+        return sum(map(len, fronts.values())), bool(fronts)
 
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:
         """See the port."""
@@ -222,6 +225,10 @@ class MemoryTasks(MemoryChecks):
 
     def _tasks(self) -> Iterable[Task]:
         return (row.task for row in self._rows.values())
+
+    def _tag(self, task: Task) -> float:
+        line = (task.request.tenant, task.request.model, task.request.priority)
+        return self._lines.enter(line, charge(task.kind, task.request.input, task.request.priority))
 
     def _claim(self, row: _Row, until: datetime) -> Task:
         row.task = replace(row.task, epoch=row.task.epoch + 1)

@@ -1,7 +1,8 @@
 """The tables of Tasks as they are now. Money is a currency and an exact amount; JSON holds values, never decisions.
 
-`tasks` is the durable queue too: two partial indexes hold only what is not terminal, so that what has ended costs a
-claim nothing. Step by step of its life a Task is one row that is updated, its Attempts and rounds are rows that stay.
+`tasks` is the truth; the queue beside it is small and made for its churn: `ready` holds a narrow row for each Task that
+was never claimed, partial indexes hold what has not ended, so that what has ended costs a claim nothing. Step by step
+of its life a Task is one row that is updated, its Attempts and rounds are rows that stay.
 """
 
 from sqlalchemy import (
@@ -9,6 +10,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     DateTime,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -25,6 +27,7 @@ metadata = MetaData()
 
 LIVE = "state IN ('reserved', 'submitting', 'accepted', 'running', 'submission_uncertain')"
 FOLLOWED = "state IN ('dispatching', 'running')"
+OPEN = "state IN ('queued', 'dispatching', 'running')"
 
 tasks = Table(
     "tasks",
@@ -54,13 +57,36 @@ tasks = Table(
     Column("failure", JSONB),
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("finished_at", DateTime(timezone=True)),
+    Column("tag", Double, nullable=False),  # its place in virtual time: see domain.fairness
+    Column("timer_at", DateTime(timezone=True)),  # when a scan finds it; null while in `ready`, and once it has ended
+    Column("parked_at", DateTime(timezone=True)),  # when it last looked, while it waits to be woken
     Index("tasks_by_age", "created_at", "id"),
     Index("tasks_of_tenant", "tenant", "created_at", "id"),
-    Index("tasks_to_dispatch", "urgency", "next_action_at", "id", postgresql_where=text("state = 'queued'")),
-    Index("tasks_to_follow", "next_action_at", "id", postgresql_where=text(FOLLOWED)),
-    Index("tasks_waiting", "urgency", "created_at", "id", postgresql_where=text("state = 'queued'")),
+    Index("tasks_queued_timer", "timer_at", "id", postgresql_where=text("state = 'queued' AND timer_at IS NOT NULL")),
+    Index("tasks_followed_timer", "timer_at", "id", postgresql_where=text(FOLLOWED)),
+    Index("tasks_untimed", "id", postgresql_where=text(f"{OPEN} AND timer_at IS NULL")),
+    Index("tasks_parked", "model", "tag", "id", postgresql_where=text("parked_at IS NOT NULL")),
 )
 """Tasks, and the queue of those that have not ended."""
+
+ready = Table(
+    "ready",
+    metadata,
+    Column("task_id", Text, primary_key=True),
+    Column("tag", Double, nullable=False),
+    Index("ready_by_tag", "tag", "task_id"),
+)
+"""Tasks that were never claimed: a row for each, deleted by its first claim."""
+
+lines = Table(
+    "lines",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("urgency", SmallInteger, primary_key=True),
+    Column("finish", Double, nullable=False),
+)
+"""Where each line stands in virtual time: the tag of its next Task, unless virtual time has passed it."""
 
 attempts = Table(
     "attempts",

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, text
 
-from services.routing.domain.fairness import WEIGHTS
 from services.routing.domain.standing import Need, Standing, findings, limits, matching
 from services.routing.domain.task import TERMINAL_ATTEMPTS, AttemptState, Task, TaskState
 from services.routing.ports.standing import Part
@@ -17,7 +16,7 @@ from services.routing.store import checks_postgres as sql
 from services.routing.store.checks_memory import standing_of
 from services.routing.store.tasks_memory import MemoryTasks, _Row
 from services.routing.store.tasks_rows import attempt_row, task_row
-from services.routing.store.tasks_tables import attempts, tasks
+from services.routing.store.tasks_tables import attempts, ready, tasks
 from tests.contract.routing.tasks_stores import KINDS, at, attempt, opened, queued
 
 NOW = at(10_000)
@@ -38,13 +37,18 @@ async def store(address: str) -> AsyncIterator[Any]:
         yield made
 
 
-async def plant(store: Any, task: Task, claimed_until: Any = None) -> Standing:
-    """Put a row where it stands, past every rule: what no write of ours would do."""
+async def plant(
+    store: Any, task: Task, claimed_until: Any = None, *, tag: float = 0, fresh: bool = False, looked: Any = None
+) -> Standing:
+    """Put a row where it stands, past every rule: what no write of ours would do. `fresh`: it was never claimed."""
     if isinstance(store, MemoryTasks):
-        store._rows[task.id] = _Row(task, claimed_until)
+        store._rows[task.id] = _Row(task, tag, claimed_until, looked)
     else:
+        place = {"tag": tag, "timer_at": None if fresh else task.next_action_at, "parked_at": looked}
         async with store._database.unit() as tx:
-            await tx.execute(insert(tasks).values(task_row(task) | {"claimed_until": claimed_until}))
+            await tx.execute(insert(tasks).values(task_row(task) | {"claimed_until": claimed_until, **place}))
+            if fresh:
+                await tx.execute(insert(ready).values(task_id=task.id, tag=tag))
             for item in task.attempts:
                 await tx.execute(insert(attempts).values(attempt_row(item)))
     return standing_of(task, claimed_until)
@@ -86,7 +90,7 @@ async def test_every_state_is_judged_alike(store: Any):
         planted[task.id] = await plant(store, task)
     found: dict[str, tuple[Standing, int]] = {}
     for part in Part:
-        found |= await walk(store, part, 500 if part is Part.LOST else 7)
+        found |= await walk(store, part, 7)
     wrong = {name for name, standing in planted.items() if judged(standing)}
     told = {name for name, (standing, matches) in found.items() if findings(standing, matches, BOUNDS)}
     assert (sorted(told - wrong), sorted(wrong - told)) == ([], [])
@@ -124,19 +128,34 @@ async def test_what_is_beyond_its_bound_is_a_suspect(
     assert await walk(store, part, 10) == {"t1": (standing, 1)}
 
 
+def due(name: str, state: TaskState, live: AttemptState | None, ago: float, **more: Any) -> Task:
+    """One that has been due for so many seconds."""
+    return standing_task(name, state, live, next_action_at=NOW - timedelta(seconds=ago), **more)
+
+
 async def test_the_heads_of_the_lines(store: Any):
     """ATT-7: of each line the first that is due and free, if it has been so long enough; claimed ones are passed."""
-    for number, priority in enumerate(WEIGHTS):
-        task = standing_task(f"q{number}", TaskState.QUEUED, None)
-        request = replace(task.request, priority=priority)
-        await plant(store, replace(task, request=request, next_action_at=NOW - timedelta(seconds=40 - number * 15)))
-    first = standing_task("f1", TaskState.RUNNING, AttemptState.RUNNING, next_action_at=NOW - timedelta(seconds=60))
-    await plant(store, first, NOW + timedelta(seconds=5))
-    second = standing_task("f2", TaskState.RUNNING, AttemptState.RUNNING, next_action_at=NOW - timedelta(seconds=50))
-    await plant(store, second, NOW - timedelta(seconds=1))
+    queued_, running = (TaskState.QUEUED, None), (TaskState.RUNNING, AttemptState.RUNNING)
+    for number in range(3):
+        await plant(store, due(f"q{number}", *queued_, ago=40 - number * 15, epoch=1))
+    await plant(store, due("f1", *running, ago=60), NOW + timedelta(seconds=5))
+    await plant(store, due("f2", *running, ago=50), NOW - timedelta(seconds=1))
     heads = await store.heads(NOW, NOW - timedelta(seconds=30))
-    assert {line: item.task_id for line, item in heads.items()} == {next(iter(WEIGHTS)): "q0", "followed": "f2"}
+    assert {line: item.task_id for line, item in heads.items()} == {"timer": "q0", "followed": "f2"}
     assert heads["followed"].attempt_id == "f2-a1"
+
+
+async def test_the_heads_of_those_who_never_had_their_turn(store: Any):
+    """ATT-7, CAP-11: by tag, not by age; of the parked ones of each model the first, if it has not looked for long."""
+    for name, tag, ago in (("r1", 1.0, 50), ("r2", 0.5, 40), ("r3", 2.0, 90)):
+        task = replace(due(name, TaskState.QUEUED, None, ago), created_at=NOW - timedelta(seconds=ago))
+        await plant(store, replace(task, next_action_at=task.created_at), tag=tag, fresh=True)
+    for name, model, tag, ago in (("p1", "a", 1.0, 50), ("p2", "a", 2.0, 90), ("p3", "b", 1.0, 5)):
+        task = due(name, TaskState.QUEUED, None, -600, waiting_reason="capacity: full", epoch=1)
+        asked = replace(task.request, model=model)
+        await plant(store, replace(task, request=asked), tag=tag, looked=NOW - timedelta(seconds=ago))
+    heads = await store.heads(NOW, NOW - timedelta(seconds=30))
+    assert {line: item.task_id for line, item in heads.items()} == {"ready": "r2", "parked a": "p1"}
 
 
 async def test_debts_to_health_and_slots_of_nobody(store: Any):
@@ -182,17 +201,17 @@ async def test_what_has_ended_costs_a_check_nothing(pg_url: str):
             for table in ("tasks", "attempts"):
                 await tx.execute(text(f"ANALYZE {table}"))
         read = {name: await explained(store, *asked) for name, asked in statements().items()}
-        assert {name: plan for name, plan in read.items() if "Seq Scan on" in plan} == {}
+        whole = {name: plan.replace("Seq Scan on ready", "") for name, plan in read.items()}  # it holds nothing ended
+        assert {name: plan for name, plan in whole.items() if "Seq Scan on" in plan} == {}
 
 
 def statements() -> dict[str, tuple[Any, dict[str, Any]]]:
     """Every statement of a check, with values."""
     places: dict[Part, tuple[Any, ...]] = {
-        Part.QUEUED: (1, NOW, "t050"), Part.FOLLOWED: (NOW, "t050"), Part.LIVE: ("t050",),
+        Part.QUEUED: (NOW, "t050"), Part.FOLLOWED: (NOW, "t050"), Part.UNTIMED: ("t050",), Part.LIVE: ("t050",),
     }  # fmt: skip
     asked: dict[str, tuple[Any, dict[str, Any]]] = {
         "heads": (sql.HEADS, {"now": NOW, "since": NOW}),
-        "lost": (sql.LOST, {"count": 10}),
         "owed": (sql.OWED, {"since": NOW, "count": 10}),
         "unheld": (sql.UNHELD, {"ids": ["t001-a1", "x"], "since": NOW}),
     }

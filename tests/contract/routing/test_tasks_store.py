@@ -1,7 +1,6 @@
 """The contract of `TaskStore`: one suite, every implementation."""
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,6 @@ from libs.kernel.money import Money
 from libs.store.migrations import differences
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault
-from services.routing.domain.fairness import WEIGHTS, passed_at_most
 from services.routing.domain.rounds import RoundOutcome, RoundQuery, SelectionRound
 from services.routing.domain.task import Artifact, AttemptState, Result, TaskState
 from services.routing.ports import Lane, TaskQuery
@@ -182,22 +180,6 @@ async def test_a_claim_that_was_given_back_is_not_prolonged(store: Any):
     assert (await store.claim(Lane.DISPATCH, "w2", 5, at(6), at(21)))[0].id == "t1"
 
 
-async def test_no_class_of_urgency_starves(store: Any):
-    """ATT-9: with all classes waiting, a `low` Task at the head is passed by no more than the stated bound."""
-    for number in range(30):
-        for name in WEIGHTS:
-            await store.add(queued(f"{name}-{number:02}", priority=name))
-    order = []
-    while taken := await store.claim(Lane.DISPATCH, "w1", 3, at(1), UNTIL):
-        order += [task.request.priority for task in taken]
-    lows = [place for place, name in enumerate(order) if name == "low"]
-    bound = sum(passed_at_most(WEIGHTS[name], WEIGHTS["low"]) for name in ("high", "normal"))
-    assert lows[0] <= bound
-    backlogged = order[: 7 * 7]
-    assert [backlogged.count(name) for name in WEIGHTS] == [28, 14, 7]
-    assert max(b - a for a, b in itertools.pairwise(lows)) <= bound + 1
-
-
 async def test_the_intent_is_refused_once_a_cancel_was_asked_for(store: Any):
     """ATT-8: the flag and the intent to submit exclude each other in one statement."""
     task = await claimed(store)
@@ -242,19 +224,6 @@ async def test_rounds_are_appended(store: Any):
     assert await store.rounds("t1") == (first, second)
     assert (await store.get("t1")).rounds == 2
     assert await store.rounds("nobody") == ()
-
-
-async def test_waiting_tasks_are_woken_oldest_first(store: Any):
-    """CAP-10: a release makes those of each class due who waited longest, and only those who wait for it."""
-    reasons = ("capacity: a", "capacity: b", "health: c", "capacity: d", "capacity: e")
-    for number, reason in enumerate(reasons):
-        await store.add(queued(f"t{number}", created=number, priority="low" if number == 4 else "normal"))
-        task = await store.claim_one(f"t{number}", "w1", at(5), UNTIL)
-        await store.save(write(task, transitions.waiting(task, reason, at(100))))
-    assert await store.wake(["capacity"], 2, at(10)) == 3
-    due = await store.claim(Lane.DISPATCH, "w1", 9, at(10), at(25))
-    assert {task.id for task in due} == {"t0", "t1", "t4"}
-    assert await store.wake(["health", "retry"], 9, at(10)) == 1
 
 
 async def test_leases_of_live_attempts_are_known_to_every_process(store: Any):

@@ -78,7 +78,7 @@ async def test_a_failing_model_is_left_and_its_breaker_opens(stack: Stack):
         return [alert.subject for alert in await stack.alerts("breaker_opened")] == ["aurora-main/clip"]
 
     await eventually_async(told)
-    assert (await stack.capacity())["aurora-main/clip"].health.limit == 0
+    assert (await stack.capacity())["aurora-main/clip"].health.limit in (0, 1)  # 1 once its second is over
 
 
 async def test_a_revoked_key_sends_everybody_elsewhere(stack: Stack):

@@ -15,7 +15,7 @@ from services.routing.app.perform_step import perform_step
 from services.routing.app.submit_task import Submission, submit_task
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.turn import place_all
-from services.routing.app.waiting_room import WaitingRoom
+from services.routing.app.usher import Usher
 from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Catalog, Channel, Supply
@@ -295,6 +295,7 @@ class Stage:
     async def work(self) -> None:
         """Scan both lanes until nothing is due any more at this moment."""
         for _ in range(200):
+            await self.desk.usher.tick()
             await self.dispatch.scan()
             await self.follow.scan()
             if not self.dispatch.in_hand and not self.follow.in_hand:
@@ -342,19 +343,24 @@ def stage(
         None,  # type: ignore[arg-type]  # see above
         None,  # type: ignore[arg-type]  # see above
     )
+    kept = store or (like.desk.store if like else MemoryTasks())
+    given = Settings(database_url="memory:", **settings)
+    usher = Usher(kept, made.clock, given.waiting_look_s)
+    if given.hints:
+        usher.on_hint = lambda: None  # `Stage.work` ticks in any case
     desk = Desk(
-        store=store or (like.desk.store if like else MemoryTasks()),
+        store=kept,
         catalog=wiring.catalog,
         health=wiring.health,
         capacity=wiring.capacity,
         quotes=wiring.quotes,
         provider=wiring.provider,
         world=made,
-        settings=Settings(database_url="memory:", **settings),
+        settings=given,
         worker=worker,
         bell=Bell(),
         turn=Gathering(place_all, lambda ask: ask[1].id),
-        room=WaitingRoom(),
+        usher=usher,
         errands=Errands(),
     )
     return replace(

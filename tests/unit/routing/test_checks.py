@@ -109,7 +109,7 @@ async def test_a_line_that_does_not_move_is_told_and_a_long_one_is_not():
     play.clock.advance(3600)
     for number in range(7):
         await check()
-        stand(play, f"t{number}", next_action_at=play.clock.now() + timedelta(minutes=1))  # it was looked at
+        stand(play, f"t{number}", next_action_at=play.clock.now() + timedelta(minutes=9), epoch=1)  # it was looked at
         play.clock.advance(20)
     assert await told(play) == []
     await check()

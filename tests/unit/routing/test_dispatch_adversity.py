@@ -237,15 +237,22 @@ async def test_an_outcome_that_health_refuses_does_not_hold_up_the_others():
 
 
 async def test_a_cooldown_that_is_over_by_our_clock_makes_no_busy_loop():
-    """HLT-1, ATT-10: health's clock may be behind ours; the Task looks again after a pause, not at once."""
+    """HLT-1, ATT-10: health's clock may be behind ours; the head of the line looks now and then, not all the time."""
     play = stage(offers=catalog(supply("a/clip")))
     over = play.clock.now() - timedelta(seconds=2)
     play.health.supplies["a/clip"] = HealthView("circuit_open", epoch=1, revision=1, limit=0, cooldown_until=over)
+    looks: list[str] = []
+
+    async def look(effect: str) -> None:
+        looks.append(effect)
+
+    play.capacity.effect = look
     await play.submit()
     await play.work()
-    task = await play.task()
-    assert task.next_action_at is not None
-    assert task.next_action_at - play.clock.now() == timedelta(seconds=play.desk.settings.waiting_look_s)
+    assert looks.count("capacity.snapshot") == 1
+    await play.pass_time(3, step_s=0.1)
+    assert 6 <= looks.count("capacity.snapshot") - 1 <= 3 / 0.3
+    assert (await play.task()).waiting_reason.startswith("health: ")
 
 
 async def test_a_turn_that_comes_after_the_window_starts_nothing():

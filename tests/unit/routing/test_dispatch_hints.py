@@ -1,6 +1,7 @@
 """Wake-ups switched off: nobody is woken, and the scan alone finds everything."""
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -21,37 +22,40 @@ from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.dispatch_offers import catalog, supply
 
 
-@pytest.mark.parametrize("hints", [True, False])
-async def test_a_release_wakes_who_waits_unless_hints_are_off(hints: bool):
-    """ATT-9, CAP-10: without hints the one who waits is found by its own next look, within a second of the release."""
-    play = stage(offers=catalog(supply("a/clip", slots=1)), hints=hints)
-    play.provider.polls = [Polled("running")]
-    await play.submit("first")
-    await play.work()
-    await play.submit("second")
-    await play.work()
-    while (await play.task("first")).state is not TaskState.SUCCEEDED:
-        await play.dispatch.scan()
-        await play.dispatch.settled()
-        play.clock.advance(0.05)
-        await play.follow.scan()
-        await play.follow.settled()
-    await play.dispatch.scan()
-    await play.dispatch.settled()
-    assert ((await play.task("second")).state is TaskState.QUEUED) is not hints
-    await play.pass_time(1.0)
-    assert (await play.task("second")).state is not TaskState.QUEUED
-
-
 class CountingTasks(MemoryTasks):
-    """Counts who comes for work."""
+    """Counts who comes for work, and who calls for a place that has come free."""
 
     scans = 0
+    calls = 0
 
     async def claim(self, *given: Any) -> Any:
         """See the port."""
         self.scans += 1
         return await super().claim(*given)
+
+    async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
+        """See the port. The scan of the lines spares those who have looked lately; a call for a place does not."""
+        self.calls += looked_by == now
+        return await super().wake(count, now, looked_by)
+
+
+@pytest.mark.parametrize("hints", [True, False])
+async def test_a_release_wakes_who_waits_unless_hints_are_off(hints: bool):
+    """ATT-9, CAP-10: a release calls the next one; without hints the scan of the lines finds it, within a second."""
+    tasks = CountingTasks()
+    play = stage(offers=catalog(supply("a/clip", slots=1)), store=tasks, hints=hints)
+    play.provider.polls = [Polled("running")]
+    await play.submit("first")
+    await play.work()
+    await play.submit("second")
+    await play.work()
+    before = tasks.calls
+    while (await play.task("first")).state is not TaskState.SUCCEEDED:
+        assert tasks.calls == before
+        await play.pass_time(0.05, step_s=0.05)
+    assert (tasks.calls > before) is hints
+    await play.pass_time(1.0)
+    assert (await play.task("second")).state is not TaskState.QUEUED
 
 
 async def at_rest() -> None:

@@ -22,7 +22,7 @@ from services.routing.domain.attempts import (
     outcome_is_told,
 )
 from services.routing.domain.catalog import Policy
-from services.routing.domain.fairness import WEIGHTS, Turns, passed_at_most
+from services.routing.domain.fairness import WEIGHTS, Lines, charge, passed_at_most, size
 from services.routing.domain.recovery import RECOVERY, Step, next_step, rule_of
 from services.routing.domain.request import Request
 from services.routing.domain.task import (
@@ -182,24 +182,37 @@ def test_only_ends_that_say_something_are_told_to_health():
 
 @given(st.lists(st.tuples(*[st.integers(0, 12)] * 3), min_size=5, max_size=40), st.integers(1, 9))
 def test_no_class_is_passed_more_often_than_the_bound(arrivals: list[tuple[int, int, int]], count: int):
-    """ATT-9: whatever arrives and however claims are cut, a waiting head is passed by no more than the stated bound."""
-    waiting = dict.fromkeys(WEIGHTS, 0)
+    """ATT-9, CAP-11: whatever arrives and however claims are cut, a waiting head is passed by any one other line no
+    more than the stated bound allows."""
+    waiting: dict[str, list[float]] = {name: [] for name in WEIGHTS}
     passed = {name: dict.fromkeys(WEIGHTS, 0) for name in WEIGHTS}
-    turns = Turns()
+    lines = Lines()
     for arrived in arrivals:
         for name, number in zip(WEIGHTS, arrived, strict=True):
-            waiting[name] += number
-        taken, turns = turns.take({name: range(number) for name, number in waiting.items()}, count)
-        for name, _ in taken:
-            waiting[name] -= 1
+            waiting[name] += [lines.enter(name, charge("image", {}, name)) for _ in range(number)]
+        for _ in range(count):
+            heads = {name: tags[0] for name, tags in waiting.items() if tags}
+            if not heads:
+                break
+            name = min(heads, key=lambda item: (heads[item], item))
+            lines.serve(waiting[name].pop(0))
             passed[name] = dict.fromkeys(WEIGHTS, 0)
-            for other in WEIGHTS:
-                if other != name and waiting[other]:
-                    passed[other][name] += 1
-                    assert passed[other][name] <= passed_at_most(WEIGHTS[name], WEIGHTS[other])
-        for name, number in waiting.items():
-            if not number:
+            for other in heads.keys() - {name}:
+                passed[other][name] += 1
+                assert passed[other][name] <= passed_at_most(WEIGHTS[name], WEIGHTS[other])
+        for name, tags in waiting.items():
+            if not tags:
                 passed[name] = dict.fromkeys(WEIGHTS, 0)
+
+
+def test_size_is_what_a_request_asks_for():
+    """CAP-11: the charge is by size, so that a line of long clips does not get more than one of short ones."""
+    assert size("video", {"duration_s": 10}) == 2 * size("video", {"duration_s": 5}) == 2 * size("image", {})
+    assert size("image", {"n": 4}) == 4
+    assert size("speech", {"text": "x" * 1000}) == 2
+    assert size("video", {"duration_s": 0}) > 0
+    assert size("image", {"n": True}) == size("chat", {}) == 1
+    assert charge("image", {}, "high") == charge("image", {}, "low") / 4
 
 
 def test_settings_that_would_break_a_promise_are_refused():

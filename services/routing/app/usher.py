@@ -1,0 +1,56 @@
+"""Calls parked Tasks to look again: whoever waits for what comes for many at once does not look for itself.
+
+Every look costs a decision. With a million Tasks waiting for sixteen slots only the heads of the lines need look: the
+first few of each model, every `waiting_look_s`, whoever of the replicas comes by (CAP-10). That is the durable scan,
+and alone it is enough. Hints make it sooner: a slot that is given back, a circuit that closes, and a waiting Task that
+was placed each call one more, so that a line moves as fast as places come free.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from libs.kernel.clock import Clock
+from services.routing.ports import TaskStore
+
+FRONT = 4
+MOST = 64
+
+
+class Usher:
+    """Of one process. `tick` is called every `look_s` and after a hint."""
+
+    def __init__(self, store: TaskStore, clock: Clock, look_s: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._look_s = look_s
+        self._looked_at: float | None = None
+        self._places = 0
+        self._waiting = True
+        """Whether anybody may be parked; without, a hint asks nobody."""
+        self.on_hint: Callable[[], None] | None = None
+        """Called to have `tick` called sooner; without, hints are dropped."""
+        self.on_woken: Callable[[], None] | None = None
+
+    def freed(self, places: int = 1) -> None:
+        """A hint: so many may find a place now."""
+        if self._waiting and self.on_hint is not None:
+            self._places += places
+            self.on_hint()
+
+    def parked(self) -> None:
+        """A Task of this process waits from now on."""
+        self._waiting = True
+
+    async def tick(self) -> None:
+        """Wake whom the hints are for, and the heads of the lines when it is time."""
+        now, places = self._clock.now(), min(self._places, MOST)
+        self._places = 0
+        woken = 0
+        if places:
+            woken, self._waiting = await self._store.wake(places, now, now)
+        if self._looked_at is None or self._clock.monotonic() - self._looked_at >= self._look_s * 0.8:
+            self._looked_at = self._clock.monotonic()
+            more, self._waiting = await self._store.wake(FRONT, now, now - timedelta(seconds=self._look_s * 0.8))
+            woken += more
+        if woken and self.on_woken is not None:
+            self.on_woken()

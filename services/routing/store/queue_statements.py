@@ -1,0 +1,183 @@
+"""The statements of the durable queue: each is one transaction for a whole group of callers, sent over a lane.
+
+Laws of this file:
+- rows are locked in one order: lines, Tasks by id, then Attempts, rounds; a claim skips what is locked;
+- candidates are looked up first and that fixed list is locked: the order is decided before the locks;
+- a group comes as JSON; `nth` is the caller's place in it. Who is not answered was refused.
+
+How a Task that has not ended is found again, always by exactly one of these:
+
+| where it stands | found by |
+|---|---|
+| never claimed | its row in `ready`, in the order of its tag |
+| waits, in the queue or at a provider | `timer_at`, the time of its next look; parked ones may be woken before |
+| claimed | `timer_at`, the end of the claim |
+"""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Table
+from sqlalchemy.dialects import postgresql
+
+from services.routing.domain.task import TERMINAL_TASKS
+from services.routing.store.tasks_tables import FOLLOWED, attempts, selections, tasks
+
+ENDED = ", ".join(f"'{state.value}'" for state in sorted(TERMINAL_TASKS))
+FREE = "(t.claimed_until IS NULL OR t.claimed_until <= $2)"
+
+_QUEUE = frozenset({"tag", "timer_at", "parked_at"})
+_NOT_GIVEN = _QUEUE | {"next_action_at"}
+NEW_TASK = tuple(column.name for column in tasks.c if column.name not in _NOT_GIVEN)
+"""Columns of a new Task that come from the caller."""
+_CHANGES = ("state", "currency", "spent", "waiting_reason", "rounds", "round_key", "result", "failure", "finished_at")
+_FIXED = frozenset(
+    "id task_id number supply channel client_token epoch round currency quote lease_id channel_epoch supply_epoch"
+    " catalog_revision input degradation reserved_at".split()
+)
+_MOVING = tuple(column.name for column in attempts.c if column.name not in _FIXED)
+"""Columns of an Attempt that change after it was made."""
+
+
+def _names(columns: Iterable[str], of: str = "") -> str:
+    return ", ".join(f"{of}{name}" for name in columns)
+
+
+def _shape(table: Table, columns: Iterable[str]) -> str:
+    dialect = postgresql.dialect()
+    return ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in columns)
+
+
+ADD = f"""
+WITH given AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1) AS g(nth integer, cost double precision, {_shape(tasks, NEW_TASK)})
+), fresh AS MATERIALIZED (
+  SELECT * FROM given WHERE NOT EXISTS (SELECT FROM tasks t WHERE t.id = given.id)
+), line AS (
+  INSERT INTO lines AS l (tenant, model, urgency, finish)
+  SELECT tenant, model, urgency, $2 + sum(cost) FROM fresh GROUP BY tenant, model, urgency
+  ORDER BY tenant, model, urgency
+  ON CONFLICT (tenant, model, urgency) DO UPDATE SET finish = greatest(l.finish, $2) + excluded.finish - $2
+  RETURNING tenant, model, urgency, finish
+), made AS (
+  INSERT INTO tasks ({_names(NEW_TASK)}, next_action_at, tag)
+  SELECT {_names(NEW_TASK)}, created_at, finish - sum(cost) OVER (
+    PARTITION BY tenant, model, urgency ORDER BY nth ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+  FROM fresh JOIN line USING (tenant, model, urgency)
+  ON CONFLICT (id) DO NOTHING RETURNING id, tag
+), entered AS (
+  INSERT INTO ready (task_id, tag) SELECT id, tag FROM made
+)
+SELECT id FROM made
+"""
+"""$1 the Tasks, $2 the virtual time. A Task's tag is where its line stood before it: see `domain.fairness`."""
+
+_TAKE = f"""
+locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t WHERE {{still}} ORDER BY t.id FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM ready r USING locked l WHERE r.task_id = l.id
+), taken AS (
+  UPDATE tasks t SET epoch = t.epoch + 1, worker = $3, claimed_until = $4, timer_at = $4
+  FROM locked l WHERE t.id = l.id RETURNING t.*
+)
+SELECT taken.*, {_names((f"{name} AS a_{name}" for name in attempts.c.keys()), "a.")}
+FROM taken LEFT JOIN attempts a ON a.task_id = taken.id ORDER BY taken.tag, taken.timer_at, taken.id, a.number
+"""  # noqa: SIM118 # a column collection, no dict
+
+CLAIM_QUEUED = f"""
+WITH heads AS (
+  (SELECT task_id AS id, tag FROM ready WHERE tag >= $5 ORDER BY tag, task_id LIMIT $1)
+  UNION ALL
+  (SELECT id, tag FROM tasks WHERE state = 'queued' AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
+), picked AS MATERIALIZED (
+  SELECT id FROM heads ORDER BY tag, id LIMIT $1
+), {_TAKE.format(still=f"t.id IN (SELECT id FROM picked) AND t.state = 'queued' AND {FREE}"
+                       " AND (t.timer_at IS NULL OR t.timer_at <= $2)")}
+"""  # fmt: skip
+"""$1 how many, $2 now, $3 worker, $4 until, $5 the lowest tag that is looked at."""
+
+CLAIM_FOLLOWED = f"""
+WITH picked AS MATERIALIZED (
+  SELECT id FROM tasks WHERE {FOLLOWED} AND timer_at <= $2 ORDER BY timer_at LIMIT $1
+), {_TAKE.format(still=f"t.id IN (SELECT id FROM picked) AND t.{FOLLOWED} AND t.timer_at <= $2")}
+"""
+"""$1 how many, $2 now, $3 worker, $4 until."""
+
+CLAIM_ONE = f"""
+WITH {_TAKE.format(still=f"t.id = $1 AND t.state NOT IN ({ENDED}) AND {FREE}")}
+"""
+"""$1 the id, $2 now, $3 worker, $4 until."""
+
+SAVE = f"""
+WITH asked AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1) AS a(
+    nth integer, id text, epoch bigint, unless_cancelled boolean, ended boolean, next_action_at timestamptz,
+    due_if_cancelled timestamptz, claimed_until timestamptz, parked_at timestamptz, {_shape(tasks, _CHANGES)})
+), locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t WHERE t.id IN (SELECT id FROM asked) ORDER BY t.id FOR UPDATE
+), written AS (
+  UPDATE tasks t SET
+    {_names(f"{name} = a.{name}" for name in _CHANGES)}, revision = t.revision + 1,
+    next_action_at = CASE WHEN t.cancel_requested THEN coalesce(a.due_if_cancelled, a.next_action_at)
+      ELSE a.next_action_at END,
+    claimed_until = a.claimed_until, worker = CASE WHEN a.claimed_until IS NULL THEN '' ELSE t.worker END,
+    timer_at = CASE WHEN a.ended THEN NULL WHEN a.claimed_until IS NOT NULL THEN a.claimed_until
+      WHEN t.cancel_requested THEN coalesce(a.due_if_cancelled, a.next_action_at) ELSE a.next_action_at END,
+    parked_at = CASE WHEN t.cancel_requested THEN NULL ELSE a.parked_at END
+  FROM asked a JOIN locked l ON l.id = a.id
+  WHERE t.id = a.id AND t.epoch = a.epoch AND t.state NOT IN ({ENDED})
+    AND NOT (a.unless_cancelled AND t.cancel_requested)
+  RETURNING a.nth, t.id, t.revision, t.next_action_at, t.cancel_requested, t.cancel_reason
+), begun AS (
+  INSERT INTO attempts ({_names(attempts.c.keys())})
+  SELECT {_names(attempts.c.keys(), "n.")} FROM json_populate_recordset(NULL::attempts, $2) n
+  JOIN written w ON w.id = n.task_id
+), moved AS (
+  UPDATE attempts o SET {_names(f"{name} = n.{name}" for name in _MOVING)}
+  FROM json_populate_recordset(NULL::attempts, $3) n JOIN written w ON w.id = n.task_id WHERE o.id = n.id
+), kept AS (
+  INSERT INTO selections ({_names(selections.c.keys())})
+  SELECT {_names(selections.c.keys(), "n.")} FROM json_populate_recordset(NULL::selections, $4) n
+  JOIN written w ON w.id = n.task_id
+)
+SELECT nth, revision, next_action_at, cancel_requested, cancel_reason FROM written
+"""  # column collections, no dicts
+"""$1 the Tasks, $2 new Attempts, $3 changed ones, $4 rounds."""
+
+PROLONG = """
+WITH held AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::bigint[]) AS h(id, epoch)
+), locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t JOIN held h ON h.id = t.id AND h.epoch = t.epoch
+  WHERE t.claimed_until IS NOT NULL ORDER BY t.id FOR UPDATE OF t
+), prolonged AS (
+  UPDATE tasks t SET claimed_until = $3, timer_at = $3 FROM locked l, held h
+  WHERE t.id = l.id AND h.id = t.id AND t.epoch = h.epoch AND t.claimed_until IS NOT NULL
+)
+SELECT h.id FROM held h LEFT JOIN tasks t ON t.id = h.id AND t.epoch = h.epoch WHERE t.id IS NULL
+"""
+"""$1 ids, $2 epochs, $3 until; answers those that somebody else has claimed since."""
+
+WAKE = """
+WITH RECURSIVE models AS (
+  (SELECT model FROM tasks WHERE parked_at IS NOT NULL ORDER BY model LIMIT 1)
+  UNION ALL
+  SELECT (SELECT t.model FROM tasks t WHERE t.parked_at IS NOT NULL AND t.model > m.model ORDER BY t.model LIMIT 1)
+  FROM models m WHERE m.model IS NOT NULL
+), fronts AS MATERIALIZED (
+  SELECT front.id FROM models m, LATERAL (
+    SELECT t.id FROM tasks t
+    WHERE t.parked_at <= $3 AND t.model = m.model AND t.claimed_until IS NULL AND t.timer_at > $2
+    ORDER BY t.tag, t.id LIMIT least($1, greatest(1, $4 / (SELECT count(*) FROM models)))
+  ) front WHERE m.model IS NOT NULL
+), locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t WHERE t.id IN (SELECT id FROM fronts) AND t.claimed_until IS NULL
+    AND t.parked_at IS NOT NULL AND t.timer_at > $2 ORDER BY t.id FOR UPDATE SKIP LOCKED
+), woken AS (
+  UPDATE tasks t SET timer_at = $2, next_action_at = $2 FROM locked l WHERE t.id = l.id RETURNING 1
+)
+SELECT (SELECT count(*) FROM woken) AS woken, EXISTS (SELECT FROM models WHERE model IS NOT NULL) AS waiting
+"""
+"""$1 how many of each model, $2 now, $3 only those that last looked by then, $4 how many in all, about."""
+
+REPORTED = "UPDATE attempts SET report_pending = false WHERE id = ANY($1::text[]) AND report_pending"

@@ -1,0 +1,106 @@
+"""The contract of `TaskStore` as a queue: whose turn it is, and who is woken; one suite, every implementation."""
+
+import itertools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from services.routing.domain import transitions
+from services.routing.domain.fairness import WEIGHTS, passed_at_most
+from services.routing.ports import Lane
+from tests.contract.routing.tasks_stores import KINDS, at, opened, queued, write
+
+UNTIL = at(15)
+
+
+@pytest.fixture(params=KINDS)
+def address(request: pytest.FixtureRequest) -> str:
+    """Where each implementation keeps its rows; a database of its own is only made for the one that needs it."""
+    return request.getfixturevalue("pg_url") if request.param == "postgres" else ""
+
+
+@pytest.fixture
+async def store(address: str) -> AsyncIterator[Any]:
+    """Each implementation in turn, empty."""
+    async with opened(address) as made:
+        yield made
+
+
+async def test_no_class_of_urgency_starves(store: Any):
+    """ATT-9: with all classes waiting, a `low` Task at the head is passed by no more than the stated bound."""
+    for number in range(30):
+        for name in WEIGHTS:
+            await store.add(queued(f"{name}-{number:02}", priority=name))
+    order = []
+    while taken := await store.claim(Lane.DISPATCH, "w1", 3, at(1), UNTIL):
+        order += [task.request.priority for task in taken]
+    lows = [place for place, name in enumerate(order) if name == "low"]
+    bound = sum(passed_at_most(WEIGHTS[name], WEIGHTS["low"]) for name in ("high", "normal"))
+    assert lows[0] <= bound
+    backlogged = order[: 7 * 7]
+    assert [backlogged.count(name) for name in WEIGHTS] == [28, 14, 7]
+    assert max(b - a for a, b in itertools.pairwise(lows)) <= bound + 1
+
+
+async def parked(store: Any, task_id: str, reason: str = "capacity: full", looked: float = 5, **request: Any) -> None:
+    """A Task that waits with that reason and last looked then."""
+    await store.add(queued(task_id, **request))
+    task = await store.claim_one(task_id, "w1", at(looked), at(looked + 15))
+    await store.save(write(task, transitions.waiting(task, reason, at(1000)), now=looked))
+
+
+async def test_parked_tasks_are_woken_by_their_turn(store: Any):
+    """CAP-10, CAP-11: of each model those first in virtual time become due, whatever the parked ones wait for; who
+    looks at a time of its own is left alone."""
+    for number in range(4):
+        await parked(store, f"a{number}")
+    await parked(store, "late", priority="high")
+    await parked(store, "b0", "health: a open", model="other")
+    await parked(store, "own", "retry: not before", model="third")
+    assert await store.claim(Lane.DISPATCH, "w1", 9, at(10), at(25)) == ()
+    assert await store.wake(2, at(10), at(10)) == (3, True)
+    due = await store.claim(Lane.DISPATCH, "w1", 9, at(10), at(25))
+    assert {task.id for task in due} == {"a0", "late", "b0"}
+    assert await store.wake(9, at(10), at(10)) == (3, True)
+    assert {task.id for task in await store.claim(Lane.DISPATCH, "w1", 9, at(10), at(25))} == {"a1", "a2", "a3"}
+    assert (await store.wake(9, at(10), at(10)))[0] == 0
+
+
+async def test_who_has_looked_lately_is_not_woken_by_the_scan(store: Any):
+    """CAP-10: however many replicas come by, the head of a line looks no more often than it should."""
+    await parked(store, "t1", looked=5)
+    assert await store.wake(4, at(5.2), at(4.9)) == (0, True)
+    assert await store.wake(4, at(5.4), at(5.1)) == (1, True)
+    task = await store.claim_one("t1", "w1", at(6), at(21))
+    await store.save(write(task, transitions.cancelled(task, at(6)), now=6))
+    assert await store.wake(4, at(7), at(7)) == (0, False)
+
+
+async def test_a_parked_task_is_due_when_its_time_is_over(store: Any):
+    """ATT-3, ATT-9: nobody has to wake what has come to its end."""
+    await parked(store, "t1")
+    assert await store.claim(Lane.DISPATCH, "w1", 9, at(999), at(1014)) == ()
+    assert (await store.claim(Lane.DISPATCH, "w1", 9, at(1001), at(1016)))[0].id == "t1"
+
+
+async def test_a_new_line_is_not_behind_the_backlog_of_another(store: Any):
+    """CAP-11: a tenant with a thousand Tasks waiting delays another's first one by no more than its share."""
+    for number in range(40):
+        await store.add(queued(f"many-{number:02}", tenant="many"))
+    order = [task.id for task in await store.claim(Lane.DISPATCH, "w1", 10, at(1), UNTIL)]
+    await store.add(queued("few-00", tenant="few"))
+    order += [task.id for task in await store.claim(Lane.DISPATCH, "w1", 10, at(1), UNTIL)]
+    assert order.index("few-00") in (10, 11)
+
+
+async def test_a_task_that_waited_goes_before_those_that_came_later(store: Any):
+    """CAP-11: waiting costs nobody its place in the line."""
+    for number in range(3):
+        await store.add(queued(f"t{number}"))
+    first = (await store.claim(Lane.DISPATCH, "w1", 1, at(1), UNTIL))[0]
+    await store.save(write(first, transitions.waiting(first, "retry: soon", at(3)), now=2))
+    for number in range(3, 6):
+        await store.add(queued(f"t{number}"))
+    due = await store.claim(Lane.DISPATCH, "w1", 9, at(4), at(19))
+    assert [task.id for task in due] == ["t0", "t1", "t2", "t3", "t4", "t5"]
