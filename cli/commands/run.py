@@ -214,6 +214,21 @@ def _show(found: Mapping[str, Any], task: Mapping[str, Any]) -> None:
         )
         columns = ("#", "supply", "state", "quote", "cost", "error")
         output.show_rows(f"Attempts of task {task['id']}", columns, rows, f"task {task['id']} has no attempt yet")
+        for item in task["attempts"]:
+            _show_late(item)
+
+
+def _show_late(item: dict[str, Any]) -> None:
+    """What the provider said after the attempt had ended by our own timeout."""
+    late = item.get("late")
+    if late is None:
+        return
+    before = output.money(late["cost_before"]) or "nothing"
+    said = f"  attempt {item['number']} {late['outcome']} at {output.when(late['heard_at'])}, after it had ended"
+    output.console.print(f"{said}; {before} was booked until then", highlight=False, soft_wrap=True)
+    for artifact in late["artifacts"]:
+        size = output.count(artifact["bytes"], "byte")
+        output.console.print(f"    {artifact['media_type']} {size} {artifact['url']}", highlight=False)
 
 
 def _input(given: str) -> Any:

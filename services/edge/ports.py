@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from services.edge.domain import past_shapes, replay_shapes, shapes
+from services.edge.domain import alert_shapes, past_shapes, replay_shapes, shapes
 from services.edge.domain.keys import Key
 from services.edge.domain.orders import Order
 
@@ -131,11 +131,11 @@ class Routing(Protocol):
 
     async def alerts(
         self, kind: str, subject: str, open_only: bool, size: int, token: str
-    ) -> tuple[list[shapes.Alert], str]:
+    ) -> tuple[list[alert_shapes.Alert], str]:
         """Alerts, newest first; empty filters mean all."""
         ...
 
-    async def acknowledge(self, alert_id: str) -> shapes.Alert:
+    async def acknowledge(self, alert_id: str) -> alert_shapes.Alert:
         """An operator has seen it; Fault not_found."""
         ...
 

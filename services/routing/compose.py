@@ -22,6 +22,7 @@ from services.routing.app.check_leases import CheckLeases
 from services.routing.app.check_standing import CheckStanding
 from services.routing.app.desk import Bell, Desk, Errands, Store
 from services.routing.app.follow_health import HealthFollower
+from services.routing.app.hear_late import hear_late
 from services.routing.app.keep_leases import keep_leases
 from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
@@ -47,6 +48,7 @@ VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
 ROUTING_SERVICE = "pointsman.routing.v1.RoutingService"
 CATALOG_SERVICE = "pointsman.routing.v1.CatalogService"
 PUSH_INTERVAL_S = 1.0
+LATE_INTERVAL_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ def _tickers(
         Ticker("routing.leases", partial(keep_leases, desk), world=world, interval_s=renew_s, backoff_max_s=renew_s),
         Ticker("routing.health", health.tick, world=world, interval_s=settings.health_poll_s * 0.9, backoff_max_s=2.0),
         Ticker("routing.outcomes", partial(tell_outcomes, desk), world=world, interval_s=settings.report_interval_s),
+        Ticker("routing.late", partial(hear_late, desk), world=world, interval_s=LATE_INTERVAL_S),
         *_checks(desk),
         usher,
         *scans,

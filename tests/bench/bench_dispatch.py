@@ -147,7 +147,7 @@ async def ended(watcher: Any, run: str, tasks: int) -> None:
         " - (SELECT count(*) FROM routing.attempts WHERE report_pending)"
     )
     while await watcher.fetchval(query, run) < tasks:
-        await asyncio.sleep(LOOK_S)  # noqa: ASYNC110 # another process's database tells, no event of ours
+        await asyncio.sleep(LOOK_S)  # another process's database tells, no event of ours
 
 
 async def lone(routing: Any, instant: InstantProvider, watcher: Any, tasks: int) -> dict[str, float]:
@@ -158,7 +158,7 @@ async def lone(routing: Any, instant: InstantProvider, watcher: Any, tasks: int)
         before = len(instant.called)
         await routing.SubmitTask(asked(f"lone-{number}"), timeout=CALL_S)
         while len(instant.called) == before:
-            await asyncio.sleep(0)  # noqa: ASYNC110 # an event would be set a turn later than the call
+            await asyncio.sleep(0)  # an event would be set a turn later than the call
         took.append((instant.called[instant.last] - began) * 1000)
         await ended(watcher, f"lone-{number}", 0)
         await asyncio.sleep(0.005)

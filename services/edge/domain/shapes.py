@@ -107,6 +107,16 @@ class EventPage(Struct, frozen=True):
     events: list[RunEvent]
 
 
+class LateWord(Struct, frozen=True):
+    """The provider's word after an Attempt had ended by our own timeout; `cost` of the Attempt is what it says now."""
+
+    outcome: str
+    heard_at: datetime | None
+    artifacts: list[ArtifactRef]
+    error: Failure | None
+    cost_before: Amount | None
+
+
 class Attempt(Struct, frozen=True):
     """One try of a Task on one Supply."""
 
@@ -123,6 +133,7 @@ class Attempt(Struct, frozen=True):
     submitted_at: datetime | None
     accepted_at: datetime | None
     finished_at: datetime | None
+    late: LateWord | None
 
 
 class Task(Struct, frozen=True):
@@ -290,28 +301,6 @@ class Capacity(Struct, frozen=True):
     channels: list[SubjectCapacity]
     supplies: list[SubjectCapacity]
     leases: list[Lease]
-
-
-class Alert(Struct, frozen=True):
-    """One alert for operators."""
-
-    id: str
-    kind: str
-    severity: str
-    subject: str
-    message: str
-    cause: str | None
-    link: str | None
-    created_at: datetime | None
-    acknowledged_at: datetime | None
-    count: int
-
-
-class AlertList(Struct, frozen=True):
-    """Alerts, newest first."""
-
-    alerts: list[Alert]
-    next_page_token: str
 
 
 class CatalogChange(Struct, frozen=True):

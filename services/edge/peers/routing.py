@@ -7,7 +7,7 @@ from libs.rpc.faulting import faulting
 from libs.rpc.values import time_to_proto
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
-from services.edge.domain import past_shapes, replay_shapes, shapes
+from services.edge.domain import alert_shapes, past_shapes, replay_shapes, shapes
 from services.edge.ports import Alternative
 from services.edge.wire import pasts
 from services.edge.wire import replays as wire_replays
@@ -28,7 +28,8 @@ class RoutingPeer:
     async def task(self, tenant: str, task_id: str) -> tuple[shapes.Task, frozenset[str]]:
         """See the port."""
         reply = await self._stub.GetTask(pb.GetTaskRequest(task_id=task_id, tenant=tenant), timeout=TIMEOUT_S)
-        digests = frozenset(item.sha256 for item in reply.task.result.artifacts)
+        late = [item for attempt in reply.task.attempts for item in attempt.late.artifacts]
+        digests = frozenset(item.sha256 for item in (*reply.task.result.artifacts, *late))
         return wire_tasks.task(reply.task), digests
 
     @faulting
@@ -69,7 +70,7 @@ class RoutingPeer:
     @faulting
     async def alerts(
         self, kind: str, subject: str, open_only: bool, size: int, token: str
-    ) -> tuple[list[shapes.Alert], str]:
+    ) -> tuple[list[alert_shapes.Alert], str]:
         """See the port."""
         request = pb.ListAlertsRequest(
             kind=kind, subject=subject, open_only=open_only, page_size=size, page_token=token
@@ -78,7 +79,7 @@ class RoutingPeer:
         return [wire_tasks.alert(item) for item in reply.alerts], reply.next_page_token
 
     @faulting
-    async def acknowledge(self, alert_id: str) -> shapes.Alert:
+    async def acknowledge(self, alert_id: str) -> alert_shapes.Alert:
         """See the port."""
         request = pb.AcknowledgeAlertRequest(alert_id=alert_id)
         return wire_tasks.alert((await self._stub.AcknowledgeAlert(request, timeout=TIMEOUT_S)).alert)

@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from services.edge.domain import queries, shapes
+from services.edge.domain import alert_shapes, queries, shapes
 from services.edge.ports import Capacity, Health, Routing
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import read_object
@@ -45,7 +45,7 @@ class OperatorRoutes:
         size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
         kind, subject = asked.query("kind") or "", asked.query("subject") or ""
         open_only = queries.flag(asked.query("open"), "open")
-        return answer(shapes.AlertList(*await self._routing.alerts(kind, subject, open_only, size, token)))
+        return answer(alert_shapes.AlertList(*await self._routing.alerts(kind, subject, open_only, size, token)))
 
     async def acknowledge(self, asked: Asked) -> Response:
         """The alert, seen by an operator."""
@@ -86,12 +86,12 @@ class OperatorRoutes:
             ),
             Operation(
                 "listAlerts", "GET", f"{at}/alerts", self.alerts, "Alerts, newest first.", OPERATORS,
-                answer=shapes.AlertList, parameters=(*filters, *PAGING), codes=("validation_failed",),
+                answer=alert_shapes.AlertList, parameters=(*filters, *PAGING), codes=("validation_failed",),
             ),
             Operation(
                 "acknowledgeAlert", "POST", f"{at}/alerts/{{alert_id}}:acknowledge", self.acknowledge,
                 "Say that an alert was seen; the same cause raises a new one from now on.", OPERATORS,
-                answer=shapes.Alert, codes=("not_found",),
+                answer=alert_shapes.Alert, codes=("not_found",),
             ),
             Operation(
                 "listUncertain", "GET", f"{at}/uncertain", self.uncertain,

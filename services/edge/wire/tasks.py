@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from pointsman.routing.v1 import alert_pb2, task_pb2
-from services.edge.domain import shapes
-from services.edge.wire.values import amount, failure, moment, word
+from services.edge.domain import alert_shapes, shapes
+from services.edge.wire.values import amount, artifact, failure, moment, word
 
 OPEN_SUBMISSIONS = (
     task_pb2.AttemptState.ATTEMPT_STATE_SUBMISSION_UNCERTAIN,
@@ -42,6 +42,17 @@ def _attempt(message: task_pb2.Attempt) -> shapes.Attempt:
         submitted_at=moment(message.submit_time),
         accepted_at=moment(message.accept_time),
         finished_at=moment(message.finish_time),
+        late=_late(message.late) if message.HasField("late") else None,
+    )
+
+
+def _late(message: task_pb2.LateWord) -> shapes.LateWord:
+    return shapes.LateWord(
+        outcome=message.outcome,
+        heard_at=moment(message.hear_time),
+        artifacts=[artifact(item) for item in message.artifacts],
+        error=failure(message),
+        cost_before=amount(message.cost_before),
     )
 
 
@@ -102,9 +113,9 @@ def _candidate(message: task_pb2.CandidateFate) -> shapes.Candidate:
     )
 
 
-def alert(message: alert_pb2.Alert) -> shapes.Alert:
+def alert(message: alert_pb2.Alert) -> alert_shapes.Alert:
     """One alert."""
-    return shapes.Alert(
+    return alert_shapes.Alert(
         id=message.id,
         kind=message.kind,
         severity=message.severity,

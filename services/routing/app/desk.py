@@ -15,6 +15,7 @@ from services.routing.domain.decision import AlertDraft
 from services.routing.domain.task import Failure, Task
 from services.routing.ports import Capacity, CatalogReader, Health, Provider, Quotes, TaskStore
 from services.routing.ports.alerts import Alert, AlertStore
+from services.routing.ports.late import LateStore
 from services.routing.ports.standing import StandingReader
 from services.routing.settings import Settings
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NO_POLICY = Policy(id="", revision=0)
 
 
-class Store(TaskStore, AlertStore, StandingReader, Protocol):
+class Store(TaskStore, AlertStore, StandingReader, LateStore, Protocol):
     """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
 
 

@@ -11,6 +11,7 @@ from services.routing.domain import transitions
 from services.routing.domain.attempts import fault, next_poll
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.decision import AlertDraft
+from services.routing.domain.late import first_late_look
 from services.routing.domain.task import Attempt, Failure, Task
 from services.routing.ports import Polled, Write
 
@@ -79,7 +80,8 @@ async def expire(desk: Desk, task: Task, attempt: Attempt) -> None:
         log.warning("attempt %s was not stopped past its deadline: %s", attempt.id, error)
         stopped, reported = False, None
     cost = reported if stopped else reported or attempt.quote
-    await settle.stopped(desk, task, attempt, cost, settle.too_late(task))
+    late_look = None if stopped else first_late_look(desk.now())
+    await settle.stopped(desk, task, attempt, cost, settle.too_late(task), late_look)
 
 
 async def _still_there(desk: Desk, task: Task, attempt: Attempt, channel: Channel, heard: Polled) -> None:
@@ -105,7 +107,8 @@ async def _give_up(desk: Desk, task: Task, attempt: Attempt, failure: Failure) -
     lost = fault("provider_timeout", text, "supply", "supply", True)
     charge = f"up to {attempt.quote.amount} {attempt.quote.currency} is booked for a job that was never heard of again"
     draft = AlertDraft("cost_anomaly", "high", attempt.id, charge, cause=task.id)
-    await settle.fail(desk, task, attempt, lost, cost=attempt.quote, alerts=(draft,))
+    late_look = first_late_look(desk.now())
+    await settle.fail(desk, task, attempt, lost, cost=attempt.quote, late_look=late_look, alerts=(draft,))
 
 
 async def _stopped_there(desk: Desk, task: Task, attempt: Attempt, supply: Supply) -> None:

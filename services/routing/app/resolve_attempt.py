@@ -93,5 +93,6 @@ async def _correct(desk: Desk, task: Task, attempt: Attempt, resolution: Resolut
         resolution=resolution.verdict,
         cost=cost,
         provider_task_id=resolution.provider_task_id if taken else attempt.provider_task_id,
+        late_look_at=attempt.late_look_at if taken else None,
     )
     return await desk.store.correct(word, task.spent + cost)

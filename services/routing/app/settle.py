@@ -1,6 +1,6 @@
 """The end of an Attempt: its cost, what follows for the Task, and what is given back."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
@@ -22,6 +22,7 @@ from services.routing.domain.attempts import (
 )
 from services.routing.domain.catalog import Policy
 from services.routing.domain.decision import AlertDraft
+from services.routing.domain.late import first_late_look
 from services.routing.domain.task import Attempt, AttemptState, Failure, Result, Task
 from services.routing.ports import Delivered, Write
 
@@ -52,9 +53,11 @@ async def fail(
     *,
     cost: Money | None = None,
     sent: bool = True,
+    late_look: datetime | None = None,
     alerts: tuple[AlertDraft, ...] = (),
 ) -> None:
-    """It failed. `cost` overrides what a failure costs; with `sent` false no byte has left and it does not count."""
+    """It failed. `cost` overrides what a failure costs; with `sent` false no byte has left and it does not count.
+    `late_look`: it was given up, and is asked about again then."""
     now = desk.now()
     if cost is None:
         cost = Money.zero(attempt.quote.currency)
@@ -70,6 +73,7 @@ async def fail(
         failure=failure,
         report=sent and outcome_is_told(attempt, AttemptState.FAILED, failure),
         counted=sent,
+        late_look=late_look,
     )
     if sent:
         verdict = after_failure(ended, await _policy(desk, task, attempt), failure, now)
@@ -95,7 +99,9 @@ async def unresolved(desk: Desk, task: Task, attempt: Attempt) -> None:
     now = desk.now()
     text = f"attempt {attempt.id} at {attempt.supply}: it was not found out whether the job was accepted"
     failure = fault("submission_unresolved", text, "unknown", "attempt")
-    ended = transitions.attempt_ended(task, attempt, AttemptState.UNRESOLVED, now, cost=None, failure=failure)
+    ended = transitions.attempt_ended(
+        task, attempt, AttemptState.UNRESOLVED, now, cost=None, failure=failure, late_look=first_late_look(now)
+    )
     charge = f"up to {attempt.quote.amount} {attempt.quote.currency} may have been charged at {attempt.supply}"
     drafts = (
         AlertDraft("submission_unresolved", "critical", attempt.id, text, cause=task.id),
@@ -104,15 +110,25 @@ async def unresolved(desk: Desk, task: Task, attempt: Attempt) -> None:
     await _close(desk, task, transitions.failed(ended, failure, now), attempt, drafts)
 
 
-async def stopped(desk: Desk, task: Task, attempt: Attempt, cost: Money | None, failure: Failure | None) -> None:
-    """The provider stopped it: the Task ends as cancelled, or with `failure` where that was the reason to stop."""
+async def stopped(
+    desk: Desk,
+    task: Task,
+    attempt: Attempt,
+    cost: Money | None,
+    failure: Failure | None,
+    late_look: datetime | None = None,
+) -> None:
+    """The provider stopped it: the Task ends as cancelled, or with `failure` where that was the reason to stop.
+    `late_look`: it was not stopped and is followed no more; it is asked about again then."""
     now = desk.now()
     catalog = await desk.catalog.at(attempt.catalog_revision)
     supply = catalog.supplies.get(attempt.supply)
     booked = cost_of_failure(attempt.quote, bool(supply and supply.charges_on_failure))
     if cost is not None:
         booked = cost_of(attempt.quote, cost, catalog.fx)
-    ended = transitions.attempt_ended(task, attempt, AttemptState.CANCELLED, now, cost=booked, failure=failure)
+    ended = transitions.attempt_ended(
+        task, attempt, AttemptState.CANCELLED, now, cost=booked, failure=failure, late_look=late_look
+    )
     after = transitions.failed(ended, failure, now) if failure else transitions.cancelled(ended, now)
     await _close(desk, task, after, attempt)
 

@@ -46,6 +46,9 @@ def _attempt(attempt: Attempt) -> list[tuple[datetime, str]]:
     if attempt.finished_at is not None:
         because = f": {attempt.failure.code}, {attempt.failure.message}" if attempt.failure else ""
         told.append((attempt.finished_at, f"{name} ended as {attempt.state}{because}."))
+        if attempt.late is not None:
+            cost = f"{attempt.cost.amount} is booked" if attempt.cost else "nothing is booked"
+            told.append((attempt.late.heard_at, f"{name} was heard of late: it {attempt.late.outcome}; {cost}."))
     elif attempt.state is AttemptState.SUBMISSION_UNCERTAIN and attempt.submitted_at is not None:
         told.append((attempt.submitted_at, f"{name} was not answered; its outcome is being found out."))
     return told

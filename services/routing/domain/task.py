@@ -103,6 +103,20 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
+class LateWord:
+    """What the provider said of a job after its Attempt had ended by our own timeout (ATT-6, COST-12).
+
+    `outcome` is `succeeded`, `failed`, `cancelled` or `not_accepted`; `booked_before` the cost until then.
+    """
+
+    outcome: str
+    heard_at: datetime
+    booked_before: Money | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One try of a Task on one Supply."""
 
@@ -148,7 +162,11 @@ class Attempt:
     report_pending: bool = False
     """Its outcome is owed to health."""
     resolution: str = ""
-    """An operator's word, `accepted` or `not_accepted`, on an Attempt that ended unresolved."""
+    """A word, `accepted` or `not_accepted`, on an Attempt that ended unresolved: an operator's, or the provider's."""
+    late_look_at: datetime | None = None
+    """It ended by our own timeout: when the provider is asked once more what became of it."""
+    late_looks: int = 0
+    late: LateWord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 Laws of this file:
 - a state changes only along `TASK_MOVES` and `ATTEMPT_MOVES`; anything else is a bug and raises `IllegalMove`;
-- what is terminal never changes state again, and only an operator's word may still correct its cost;
-- a Task has at most one live Attempt, and money spent only rises.
+- what is terminal never changes state again, and only an operator's or the provider's later word may still correct
+  its cost;
+- a Task has at most one live Attempt, and money spent only rises but for such a correction.
 """
 
 from dataclasses import replace
@@ -114,8 +115,12 @@ def attempt_ended(
     failure: Failure | None = None,
     report: bool = False,
     counted: bool = True,
+    late_look: datetime | None = None,
 ) -> Task:
-    """The Attempt in a terminal state with its cost booked (None: not known); the Task's own state stays."""
+    """The Attempt in a terminal state with its cost booked (None: not known); the Task's own state stays.
+
+    `late_look`: it ended by our own timeout, and the provider is asked again then.
+    """
     ended = move_attempt(
         attempt,
         state,
@@ -124,6 +129,7 @@ def attempt_ended(
         failure=failure,
         report_pending=report,
         counted=counted,
+        late_look_at=late_look,
     )
     return replace(with_attempt(task, ended), spent=task.spent + cost if cost else task.spent)
 

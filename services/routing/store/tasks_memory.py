@@ -13,6 +13,7 @@ from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Atte
 from services.routing.ports import Lane, TaskQuery, Write
 from services.routing.ports.alerts import Alert, AlertQuery
 from services.routing.store.checks_memory import MemoryChecks
+from services.routing.store.late_memory import MemoryLate
 from services.routing.store.paging import key_of, token_of
 
 _LANES = {
@@ -29,7 +30,7 @@ class _Row:
     parked_at: datetime | None = None
 
 
-class MemoryTasks(MemoryChecks):
+class MemoryTasks(MemoryChecks, MemoryLate):
     """`TaskStore` and `AlertStore` over dictionaries. One event loop, no await inside a change: each is atomic."""
 
     def __init__(self) -> None:

@@ -26,6 +26,7 @@ from services.routing.ports import TaskQuery, Write
 from services.routing.store import queue_statements as sql
 from services.routing.store.alerts_postgres import PostgresAlerts, write_alerts
 from services.routing.store.checks_postgres import PostgresChecks
+from services.routing.store.late_postgres import PostgresLate
 from services.routing.store.paging import key_of, token_of
 from services.routing.store.queue_postgres import PostgresQueue, save_values, stored
 from services.routing.store.rounds_postgres import PostgresRounds
@@ -35,7 +36,7 @@ from services.routing.store.tasks_tables import LIVE, attempts, selections, task
 ENDED = tuple(sorted(state.value for state in TERMINAL_TASKS))
 
 
-class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresChecks):
+class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresChecks, PostgresLate):
     """`TaskStore` and `AlertStore`."""
 
     def __init__(self, database: Database) -> None:

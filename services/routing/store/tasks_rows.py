@@ -8,7 +8,7 @@ from libs.kernel.money import Money
 from services.routing.domain.fairness import WEIGHTS
 from services.routing.domain.request import Request
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
-from services.routing.domain.task import Attempt, AttemptState, Failure, Result, Task, TaskState
+from services.routing.domain.task import Attempt, AttemptState, Failure, LateWord, Result, Task, TaskState
 from services.routing.domain.thaw import thaw
 from services.routing.ports.alerts import Alert
 
@@ -96,7 +96,7 @@ _SAME = (
     "id", "task_id", "number", "supply", "channel", "client_token", "provider_task_id", "epoch", "round", "lease_id",
     "channel_epoch", "supply_epoch", "catalog_revision", "counted", "report_pending", "poll_failures",
     "polls_failing_since", "reconcile_count", "uncertain_deadline", "cancel_tried", "cancel_refused", "resolution",
-    "reserved_at", "submitted_at", "accepted_at", "finished_at",
+    "reserved_at", "submitted_at", "accepted_at", "finished_at", "late_look_at", "late_looks",
 )  # fmt: skip
 """Columns that are fields of the same name and value."""
 _DEGRADATION = ("rule", "requested_profile", "actual_profile", "dropped_inputs")
@@ -111,6 +111,7 @@ def attempt_row(attempt: Attempt) -> dict[str, Any]:
         "quote": attempt.quote.amount,
         "cost": None if attempt.cost is None else attempt.cost.amount,
         "input": plain(attempt.input),
+        "late": None if attempt.late is None else storable(plain(attempt.late)),
         "degradation": {name: plain(getattr(attempt, name)) for name in _DEGRADATION},
         "failure": None if attempt.failure is None else storable(plain(attempt.failure)),
     }
@@ -127,6 +128,7 @@ def attempt_of(row: Row) -> Attempt:
         quote=Money(row["currency"], row["quote"]),
         cost=None if row["cost"] is None else Money(row["currency"], row["cost"]),
         input=row["input"],
+        late=None if row["late"] is None else thaw(LateWord, row["late"]),
         failure=_failure(row["failure"]),
     )
 

@@ -124,10 +124,14 @@ attempts = Table(
     Column("submitted_at", DateTime(timezone=True)),
     Column("accepted_at", DateTime(timezone=True)),
     Column("finished_at", DateTime(timezone=True)),
+    Column("late_look_at", DateTime(timezone=True)),
+    Column("late_looks", Integer, nullable=False, server_default="0"),
+    Column("late", JSONB(none_as_null=True)),
     Index("attempts_of_task", "task_id", "number", unique=True),
     Index("attempts_live", "task_id", unique=True, postgresql_where=text(LIVE)),
     Index("attempts_in_doubt", "task_id", postgresql_where=text("state IN ('submission_uncertain', 'unresolved')")),
     Index("attempts_to_report", "finished_at", "id", postgresql_where=text("report_pending")),
+    Index("attempts_to_hear", "late_look_at", "id", postgresql_where=text("late_look_at IS NOT NULL")),
 )
 """Attempts: never removed; the unique index `attempts_live` is the law that a Task has one live Attempt at most."""
 

@@ -9,7 +9,7 @@ from services.routing.domain.decision import Decision, Fate, Inputs
 from services.routing.domain.request import Request
 from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.selection_record import recorded_decision, recorded_inputs
-from services.routing.domain.task import Attempt, Result, Task, TaskState
+from services.routing.domain.task import Artifact, Attempt, LateWord, Result, Task, TaskState
 from services.routing.ports import TaskQuery
 from services.routing.ports.alerts import Alert, AlertQuery
 from services.routing.wire import failures
@@ -134,7 +134,22 @@ def attempt_to_proto(attempt: Attempt) -> task_pb2.Attempt:
         reconcile_count=attempt.reconcile_count,
         uncertain_deadline_time=time_to_proto(attempt.uncertain_deadline),
         task_id=attempt.task_id,
+        late=None if attempt.late is None else _late_to_proto(attempt.late),
     )
+
+
+def _late_to_proto(word: LateWord) -> task_pb2.LateWord:
+    return task_pb2.LateWord(
+        outcome=word.outcome,
+        hear_time=time_to_proto(word.heard_at),
+        artifacts=[_artifact(item) for item in word.artifacts],
+        failure=failures.to_proto(word.failure),
+        cost_before=money_to_proto(word.booked_before),
+    )
+
+
+def _artifact(item: Artifact) -> artifact_pb2.Artifact:
+    return artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
 
 
 def result_to_proto(result: Result) -> task_pb2.TaskResult:
@@ -148,10 +163,7 @@ def result_to_proto(result: Result) -> task_pb2.TaskResult:
             dropped_inputs=result.dropped_inputs,
         )
     return task_pb2.TaskResult(
-        artifacts=[
-            artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
-            for item in result.artifacts
-        ],
+        artifacts=[_artifact(item) for item in result.artifacts],
         output=struct_from(result.output),
         degradation=degradation,
         usage=struct_from(result.usage),

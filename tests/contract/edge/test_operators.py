@@ -41,6 +41,7 @@ async def test_a_task_with_its_attempts(edge: EdgeHouse) -> None:
         "submitted_at": "2026-01-01T12:00:01Z",
         "accepted_at": None,
         "finished_at": "2026-01-01T12:00:02Z",
+        "late": None,
     }
 
 

@@ -1,8 +1,10 @@
 """Alerts that were seen, states of the past, and the health events behind a refusal."""
 
 import pytest
+from google.type.money_pb2 import Money
 
-from pointsman.routing.v1 import alert_pb2
+from pointsman.common.v1 import artifact_pb2
+from pointsman.routing.v1 import alert_pb2, task_pb2
 from tests.contract.edge.house import EdgeHouse
 from tests.contract.edge.test_problems import check
 from tests.contract.edge.values import at
@@ -70,3 +72,26 @@ async def test_refusals_name_the_event_behind_them(edge: EdgeHouse) -> None:
         "observed_at": "2026-01-01T12:00:01Z", "cooldown_until": "2026-01-01T12:05:01Z",
     }  # fmt: skip
     assert bare["cause"] is None
+
+
+async def test_a_late_word_is_seen_on_the_attempt(edge: EdgeHouse) -> None:
+    """COST-12, AUTH-3: what the provider said after the end, and its files, are the Task's own tenant's to read."""
+    task = edge.routing.add("t1")
+    digest = (await edge.blobs.put(b"film", "video/mp4")).sha256
+    word = task_pb2.LateWord(
+        outcome="succeeded", hear_time=at(9), cost_before=Money(currency_code="CNY", units=6),
+        artifacts=[artifact_pb2.Artifact(sha256=digest, media_type="video/mp4", size_bytes=4)],
+    )  # fmt: skip
+    task.attempts[0].late.CopyFrom(word)
+    async with await edge.user() as user:
+        check(await user.get(f"/v1/artifacts/{digest}"), 404, "not_found")
+        told = (await user.get("/v1/tasks/t1")).json()["attempts"]
+        assert told[0]["late"] == {
+            "outcome": "succeeded", "heard_at": "2026-01-01T12:00:09Z", "error": None,
+            "cost_before": {"currency": "CNY", "amount": "6.00"},
+            "artifacts": [
+                {"sha256": digest, "media_type": "video/mp4", "bytes": 4, "url": f"/v1/artifacts/{digest}"}
+            ],
+        }  # fmt: skip
+        assert told[1]["late"] is None
+        assert (await user.get(f"/v1/artifacts/{digest}")).content == b"film"

@@ -16,8 +16,10 @@ from libs.rpc.values import time_to_proto
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1 import task_pb2
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
+from services.routing.app.hear_late import hear_late
 from services.routing.domain.decision import HealthView
 from services.routing.domain.refusals import HealthCause
+from services.routing.ports import Reconciled
 from services.routing.servicer.routing import RoutingServicer
 from tests.unit.routing.dispatch_fakes import Stage, stage
 
@@ -205,3 +207,24 @@ async def test_a_refusal_for_health_names_its_event(door: Door):
     await door.play.work()
     (refusal,) = (await door.call("ExplainTask", pb.ExplainTaskRequest(task_id="t2"))).refusals
     assert (refusal.subject.id, refusal.state, refusal.HasField("cause")) == ("a/clip", "disabled", False)
+
+
+async def test_a_late_word_is_told_with_its_task(door: Door):
+    """COST-12, ATT-6: outcome, files and both costs; the Task has ended and stays as it was."""
+    door.play.provider.answers["a/clip"] = [None]
+    door.play.provider.verdicts = [Reconciled("unknown")] * 100
+    await door.submit()
+    await door.play.work()
+    door.play.clock.advance(1801)
+    await door.play.work()
+    asked = pb.GetTaskRequest(task_id="t1")
+    before = (await door.call("GetTask", asked)).task
+    assert not before.attempts[0].HasField("late")
+    door.play.provider.verdicts = []
+    door.play.clock.advance(60)
+    await hear_late(door.play.desk)
+    after = (await door.call("GetTask", asked)).task
+    late = after.attempts[0].late
+    assert (after.state, after.attempts[0].state) == (before.state, before.attempts[0].state)
+    assert (late.outcome, len(late.artifacts), late.cost_before.units) == ("succeeded", 1, 1)
+    assert after.attempts[0].cost.units == after.cost.units == 1

@@ -1,5 +1,5 @@
-"""What a Task has spent is the sum of its Attempts, a Run tells the same, and only what may cost money costs it
-(COST-7..11)."""
+"""What a Task has spent is the sum of its Attempts, a Run tells the same as it ended, and only what may cost money
+costs it (COST-7..12)."""
 
 from decimal import Decimal
 
@@ -26,6 +26,7 @@ def check(story: Story) -> list[str]:
     for run in story.runs:
         task = tasks.get(run.node.task_id)
         told = run.usage.cost.amount if run.usage.cost else Decimal(0)
-        if task is not None and run.state is not RunState.PENDING and told != task.spent.amount:
+        corrected = task is not None and any(attempt.late or attempt.resolution for attempt in task.attempts)
+        if task is not None and not corrected and run.state is not RunState.PENDING and told != task.spent.amount:
             breaches.append(f"run {run.id} tells a cost of {told}, its task has spent {task.spent.amount}")
     return breaches

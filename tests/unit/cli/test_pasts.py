@@ -9,7 +9,8 @@ from cli import output
 from cli.commands.alerts import alerts
 from cli.commands.explain import explain
 from cli.commands.health import health
-from tests.unit.cli.fake_server import FakeServer, a_task, invoke, problem
+from cli.commands.run import run
+from tests.unit.cli.fake_server import FakeServer, a_run, a_task, invoke, problem
 
 
 @pytest.fixture(autouse=True)
@@ -112,3 +113,21 @@ def test_explain_names_the_event_behind_a_refusal() -> None:
     said = invoke(explain, FakeServer(answers), "T1").output
     words = "a/x was refused: channel a was circuit_open because of opened (key_invalid) at 2026-01-31T09:30:00Z"
     assert said.count(words) == 1
+
+
+def test_a_run_shows_what_was_heard_of_late() -> None:
+    """COST-12, OPS-8: the provider's later word stands under the attempts, with what it delivered."""
+    file = {"sha256": "0", "media_type": "video/mp4", "bytes": 1, "url": "/v1/artifacts/0"}
+    late = {
+        "outcome": "succeeded", "heard_at": "2026-01-31T10:30:00Z", "artifacts": [file], "error": None,
+        "cost_before": {"currency": "CNY", "amount": "6.00"},
+    }  # fmt: skip
+    item = {
+        "number": 1, "supply": "a/x", "state": "failed", "quote": None, "cost": {"currency": "CNY", "amount": "5.00"},
+        "error": {"code": "provider_timeout"},
+    }  # fmt: skip
+    task = a_task(attempts=[{**item, "late": late}, {**item, "number": 2, "late": None}])
+    said = invoke(run, FakeServer({"/v1/runs/R1": a_run(), "/v1/tasks/T1": task}), "show", "R1").output
+    assert "attempt 1 succeeded at 2026-01-31T10:30:00Z, after it had ended; 6.00 CNY was booked until then" in said
+    assert "/v1/artifacts/0" in said
+    assert "attempt 2 succeeded" not in said
