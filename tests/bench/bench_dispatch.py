@@ -146,8 +146,8 @@ async def ended(watcher: Any, run: str, tasks: int) -> None:
         "SELECT (SELECT count(*) FROM routing.tasks WHERE id LIKE $1 || '-%' AND state = 'succeeded')"
         " - (SELECT count(*) FROM routing.attempts WHERE report_pending)"
     )
-    while await watcher.fetchval(query, run) < tasks:
-        await asyncio.sleep(LOOK_S)  # another process's database tells, no event of ours
+    while await watcher.fetchval(query, run) < tasks:  # noqa: ASYNC110 # a database tells, no event of ours
+        await asyncio.sleep(LOOK_S)
 
 
 async def lone(routing: Any, instant: InstantProvider, watcher: Any, tasks: int) -> dict[str, float]:
@@ -157,8 +157,8 @@ async def lone(routing: Any, instant: InstantProvider, watcher: Any, tasks: int)
         began = time.perf_counter()
         before = len(instant.called)
         await routing.SubmitTask(asked(f"lone-{number}"), timeout=CALL_S)
-        while len(instant.called) == before:
-            await asyncio.sleep(0)  # an event would be set a turn later than the call
+        while len(instant.called) == before:  # noqa: ASYNC110 # an event would be set a turn later than the call
+            await asyncio.sleep(0)
         took.append((instant.called[instant.last] - began) * 1000)
         await ended(watcher, f"lone-{number}", 0)
         await asyncio.sleep(0.005)
