@@ -45,8 +45,8 @@ class Recorded:
 class HealthUnit(Protocol):
     """One unit of work: everything in it is stored together, or nothing."""
 
-    async def claim(self, outcome: Outcome) -> bool:
-        """Take note of an Attempt's outcome; False if one of that Attempt is known. Call it before `lock`."""
+    async def claim(self, outcomes: Sequence[Outcome]) -> frozenset[str]:
+        """Take note of outcomes; the ids of the Attempts of which none was known. Call it before `lock`."""
         ...
 
     async def lock(self, subjects: Collection[Subject] | None) -> dict[Subject, Record]:

@@ -146,7 +146,7 @@ async def ended(watcher: Any, run: str, tasks: int) -> None:
         "SELECT (SELECT count(*) FROM routing.tasks WHERE id LIKE $1 || '-%' AND state = 'succeeded')"
         " - (SELECT count(*) FROM routing.attempts WHERE report_pending)"
     )
-    while await watcher.fetchval(query, run) < tasks:  # noqa: ASYNC110 # a database tells, no event of ours
+    while await watcher.fetchval(query, run) < tasks:  # noqa: ASYNC110 # the database of another process tells, no event of ours
         await asyncio.sleep(LOOK_S)
 
 

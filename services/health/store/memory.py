@@ -77,11 +77,11 @@ class _Unit:
         self._history: list[tuple[Subject, int, Event]] = []
         self._catalog_revision: int | None = None
 
-    async def claim(self, outcome: Outcome) -> bool:
-        if outcome.attempt_id in self._contents.outcomes or outcome.attempt_id in self._outcomes:
-            return False
-        self._outcomes[outcome.attempt_id] = outcome
-        return True
+    async def claim(self, outcomes: Sequence[Outcome]) -> frozenset[str]:
+        known = self._contents.outcomes.keys() | self._outcomes.keys()
+        new = {outcome.attempt_id: outcome for outcome in outcomes if outcome.attempt_id not in known}
+        self._outcomes |= new
+        return frozenset(new)
 
     async def lock(self, subjects: Collection[Subject] | None) -> dict[Subject, Record]:
         present = self._contents.records | self._records

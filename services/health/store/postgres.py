@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 
 from sqlalchemy import delete, insert, select, text, update
-from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.faults.fault import Fault
+from libs.kernel.canonical import canonical_json
 from libs.store.database import Database
 from services.health.domain.events import Event
 from services.health.domain.observations import Outcome
@@ -26,7 +26,7 @@ from services.health.domain.subjects import Kind, Subject
 from services.health.ports import HealthUnit, Record, Recorded
 from services.health.store.rows import event_row, outcome_row, record_of, recorded_of, row_of
 from services.health.store.tables import HEALTH, catalog, health_event
-from services.health.store.tables import outcome as outcomes
+from services.health.store.tables import outcome as outcome_table
 
 LOCK_KEY = 0x48454C54
 DRAWN = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM health_event_position_seq"
@@ -96,11 +96,18 @@ class PostgresHealthStore:
     async def forget_outcomes(self, before: datetime) -> int:
         """Delete old outcomes."""
         async with self._database.unit() as tx:
-            return (await tx.execute(delete(outcomes).where(outcomes.c.observed_at < before))).rowcount
+            return (await tx.execute(delete(outcome_table).where(outcome_table.c.observed_at < before))).rowcount
 
     async def close(self) -> None:
         """Close the connections."""
         await self._database.close()
+
+
+OUTCOME = ", ".join(column.name for column in outcome_table.c)
+CLAIM = text(
+    f"INSERT INTO outcome ({OUTCOME}) SELECT {OUTCOME} FROM json_populate_recordset(NULL::outcome, CAST(:rows AS json))"
+    " ORDER BY attempt_id ON CONFLICT DO NOTHING RETURNING attempt_id"
+)
 
 
 class _Unit:
@@ -109,10 +116,10 @@ class _Unit:
     def __init__(self, tx: AsyncConnection) -> None:
         self._tx = tx
 
-    async def claim(self, outcome: Outcome) -> bool:
-        # Waits for another unit that reports the same Attempt, and is refused if that one commits.
-        statement = upsert(outcomes).values(outcome_row(outcome)).on_conflict_do_nothing()
-        return (await self._tx.execute(statement)).rowcount == 1
+    async def claim(self, outcomes: Sequence[Outcome]) -> frozenset[str]:
+        # Waits for another unit that reports one of the Attempts, and is refused that one if the other commits.
+        rows = canonical_json([outcome_row(outcome) for outcome in outcomes]).decode()
+        return frozenset((await self._tx.execute(CLAIM, {"rows": rows})).scalars())
 
     async def lock(self, subjects: Collection[Subject] | None) -> dict[Subject, Record]:
         found: dict[Subject, Record] = {}

@@ -72,7 +72,7 @@ async def test_a_unit_is_stored_whole_or_not_at_all(store: HealthStore) -> None:
 
     async def failing() -> None:
         async with store.unit() as unit:
-            await unit.claim(outcome())
+            await unit.claim([outcome()])
             record = (await unit.lock((CHANNEL,)))[CHANNEL]
             breaker, events = step(record.breaker, Command(Signal.SWITCHED_OFF, "x"), START)
             await unit.put(record.advanced(breaker, events), events)
@@ -83,7 +83,7 @@ async def test_a_unit_is_stored_whole_or_not_at_all(store: HealthStore) -> None:
     assert (await store.records())[0].sequence == 1
     assert len(await store.events(None, 0, 10)) == 1
     async with store.unit() as unit:
-        assert await unit.claim(outcome())
+        assert await unit.claim([outcome()])
 
 
 async def test_a_write_that_follows_nothing_is_refused(store: HealthStore) -> None:
@@ -120,15 +120,15 @@ async def test_units_on_one_subject_wait_for_each_other(store: HealthStore) -> N
 async def test_outcomes_are_claimed_once_and_forgotten_in_time(store: HealthStore) -> None:
     """HLT-13: an Attempt's outcome is claimed by one unit; old ones are deleted."""
     async with store.unit() as unit:
-        assert await unit.claim(outcome())
-        assert not await unit.claim(outcome())
+        assert await unit.claim([outcome()])
+        assert not await unit.claim([outcome()])
     async with store.unit() as unit:
-        assert not await unit.claim(outcome())
-        assert await unit.claim(replace(outcome("two"), failure=None, observed_at=START + timedelta(days=1)))
+        assert not await unit.claim([outcome()])
+        assert await unit.claim([replace(outcome("two"), failure=None, observed_at=START + timedelta(days=1))])
     assert await store.forget_outcomes(START + timedelta(hours=1)) == 1
     async with store.unit() as unit:
-        assert await unit.claim(outcome())
-        assert not await unit.claim(outcome("two"))
+        assert await unit.claim([outcome()])
+        assert not await unit.claim([outcome("two")])
 
 
 async def test_open_circuits_are_found_when_their_cooldown_is_over(store: HealthStore) -> None:

@@ -108,16 +108,16 @@ async def test_old_outcomes_are_forgotten() -> None:
     store = MemoryHealthStore()
     outcome = Outcome("one", "a", "a/x", 1, 1, None, START, START)
     async with store.unit() as unit:
-        assert await unit.claim(outcome)
+        assert await unit.claim([outcome])
     forget = ForgetOutcomes(store, clock, timedelta(days=7).total_seconds())
     clock.advance(86400.0)
     await forget()
     async with store.unit() as unit:
-        assert not await unit.claim(outcome)
+        assert not await unit.claim([outcome])
     clock.advance(7 * 86400.0)
     await forget()
     async with store.unit() as unit:
-        assert await unit.claim(outcome)
+        assert await unit.claim([outcome])
 
 
 async def test_the_context_starts_and_stops() -> None:
