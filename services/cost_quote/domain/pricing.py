@@ -13,6 +13,7 @@ from services.cost_quote.domain.rules import BillingMode, PriceRule, TokenTier
 PER_TOKEN, PER_REQUEST = BillingMode.PER_TOKEN, BillingMode.PER_REQUEST
 """Looked up once: the member of an enumeration is found by a call, and every Supply asks for these."""
 MILLION = Decimal(1_000_000)
+WHOLE_DIGITS = 10
 DEFAULT_OUTPUT_TOKENS = 4096
 CHARACTERS_PER_TOKEN = 2
 """Few texts have fewer characters a token: a ceiling errs upwards."""
@@ -70,6 +71,8 @@ class Quantity(NamedTuple):
     kind: str
     words: str
     """For the explanation: `5 s x `."""
+    whole: bool
+    """Whether it is a whole number of moderate size, written without an exponent."""
 
 
 def price(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
@@ -105,7 +108,8 @@ def _quantity(mode: BillingMode, asked: Asked) -> Quantity | Unpriced:
     amount, kind = _amount(mode, asked)
     if amount is None:
         return Unpriced(f"{mode} needs {name}")
-    return Quantity(amount, kind, f"{amount} {unit} x ")
+    text = str(amount)
+    return Quantity(amount, kind, f"{text} {unit} x ", text.isdecimal() and len(text) < WHOLE_DIGITS)
 
 
 def _amount(mode: BillingMode, asked: Asked) -> tuple[Decimal | None, str]:

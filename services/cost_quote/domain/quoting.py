@@ -11,6 +11,8 @@ from services.cost_quote.domain.pricing import QUANTITIES, Asked, Quantity, Unpr
 from services.cost_quote.domain.rules import BillingMode, PriceRule, parse_rules
 
 ONE = Decimal(1)
+LARGE = Decimal(10**9)
+"""A rate under it in nanos, times a whole quantity under it, is exact."""
 DEFAULT_MODES: Mapping[str, BillingMode] = {"video": BillingMode.PER_SECOND}
 """What a request that names no billing mode means (COST-1). Other kinds take the Supply's first rule that fits."""
 
@@ -23,12 +25,18 @@ class PriceBook:
     currency: str = "CNY"
     fx: Mapping[str, Decimal] = field(default_factory=dict)
     rules: Mapping[str, PriceRule] = field(default_factory=dict)
-    plain: Mapping[str, Decimal] = field(init=False, compare=False, repr=False, default_factory=dict)
-    """By rule, of the rules in the book's own currency whose price is a quantity times one rate: that rate."""
+    plain: Mapping[str, tuple[Decimal, str]] = field(init=False, compare=False, repr=False, default_factory=dict)
+    """Of rules in the book's own currency whose price is a quantity times one rate: that rate in nanos, so
+    that a whole quantity of it needs no rounding, and its text."""
 
     def __post_init__(self) -> None:
         own = {name: rule.plain_rate for name, rule in self.rules.items() if rule.currency == self.currency}
-        object.__setattr__(self, "plain", {name: rate for name, rate in own.items() if rate is not None})
+        plain = {
+            name: (rate.quantize(NANO), str(rate))
+            for name, rate in own.items()
+            if rate is not None and rate < LARGE and rate == rate.quantize(NANO)
+        }
+        object.__setattr__(self, "plain", plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +109,12 @@ class _Pricing:
                 reasons.append(f"no price rule {name!r} is in force")
             elif wanted is not None and rule.billing_mode is not wanted:
                 reasons.append(f"{name} is {rule.billing_mode}, not {wanted}")
-            elif isinstance(quantity, Quantity) and (rate := book.plain.get(name)) is not None:
-                value = (quantity.amount * rate).quantize(NANO, ROUND_HALF_EVEN)
-                return Quote(value, value, rule, ONE, book, quantity.kind, f"{quantity.words}{rate!s}")
+            elif isinstance(quantity, Quantity) and name in book.plain:
+                rate, words = book.plain[name]
+                value = quantity.amount * rate
+                if not quantity.whole:
+                    value = value.quantize(NANO, ROUND_HALF_EVEN)
+                return Quote(value, value, rule, ONE, book, quantity.kind, quantity.words + words)
             else:
                 found = self._quote(rule)
                 if isinstance(found, Quote):

@@ -25,6 +25,7 @@ ILL = frozenset({"disabled", "circuit_open", "probing"})
 """States in which SEL-8 may drop."""
 HEALTHY = HealthView()
 ENABLED = Admin.ENABLED
+_new = tuple.__new__
 
 
 class Drop(NamedTuple):
@@ -45,8 +46,9 @@ class Door(NamedTuple):
     slots: int | None
 
 
-def door(name: str, health: HealthView, capacity: CapacityView, now: datetime) -> Door:
-    """All three at once: every Channel of a decision is asked, and every Supply that something is wrong with."""
+def door(sort: str, name: str, health: HealthView, capacity: CapacityView, now: datetime) -> Door:
+    """All three at once: every Channel of a decision is asked, and every Supply that something is wrong with. `sort`
+    and `name` are put together where there is something to tell."""
     configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, frozen_until = capacity
     slots = None
     if configured:
@@ -58,11 +60,8 @@ def door(name: str, health: HealthView, capacity: CapacityView, now: datetime) -
         left = adaptive - used if used < adaptive else 0
         slots = left if slots is None or left < slots else slots
     closed = slots == 0 or rpm_used >= rpm > 0 or tpm_used >= tpm > 0 or frozen_until is not None
-    return Door(
-        unhealthy(name, health, capacity) if health.state in ILL else None,
-        full(name, health, capacity, now) if closed else None,
-        slots,
-    )
+    ill = unhealthy(sort + name, health, capacity) if health.state in ILL else None
+    return _new(Door, (ill, full(sort + name, health, capacity, now) if closed else None, slots))
 
 
 def forbidden(channel: Channel, supply: Supply) -> Drop | None:

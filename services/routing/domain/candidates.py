@@ -34,6 +34,7 @@ FORBIDDEN, RESTRICTED = RealPerson.FORBIDDEN, RealPerson.RESTRICTED
 """Looked up once: the member of an enumeration is found by a call, and these are asked for by every Supply."""
 NO_QUOTE = QuoteView(unpriced_reason="no quote")
 NO_KEY: Key = ()
+_new = tuple.__new__
 REFUSES_REAL_PERSONS = Drop("SEL-6", "real_person_forbidden", "shows real people, the supply admits none")
 
 
@@ -77,6 +78,7 @@ class Candidate:
     restricted: bool = False
     """In the second real-person layer (SEL-7)."""
     key: Key = ()
+    """What orders it; of one that was dropped or is over a limit, `key_of` tells it where it is asked for."""
 
     def affordable(self, emergency: bool) -> bool:
         """Whether SEL-10 and SEL-11 let it pass, leaving aside what time may cure."""
@@ -99,7 +101,7 @@ class Assessor:
         self.asked = asked
         self.asked_misfits = self._misfits(self.asked.facts)
         self.doors: dict[str, ChannelDoor] = {}
-        self.kind = door(f"all {inputs.model.kind}", HEALTHY, inputs.global_capacity, inputs.now)
+        self.kind = door("all ", inputs.model.kind, HEALTHY, inputs.global_capacity, inputs.now)
 
     def _misfits(self, facts: Facts) -> list[Drop | None]:
         """SEL-5 for every way in which Supplies of this market declare what they can do."""
@@ -154,17 +156,18 @@ class Assessor:
         inputs, channel = self.inputs, self.inputs.channels[channel_id]
         view = inputs.channel_health.get(channel_id, HEALTHY)
         capacity = inputs.channel_capacity.get(channel_id) or unseen_capacity(channel.limits)
-        ill, full, slots = door(f"channel {channel_id}", view, capacity, inputs.now)
+        ill, full, slots = door("channel ", channel_id, view, capacity, inputs.now)
         full, rank = self.kind.full or full, HEALTH_RANKS.get(view.state, UNHEALTHY)
         free = UNLIMITED if slots is None else slots
         if self.kind.slots is not None and self.kind.slots < free:
             free = self.kind.slots
-        made = self.doors[channel_id] = ChannelDoor(bool(ill or full), free, view.state, rank, ill, full)
+        values = (ill is not None or full is not None, free, view.state, rank, ill, full)
+        made = self.doors[channel_id] = _new(ChannelDoor, values)
         return made
 
     def passing_drop(self, bound: Bound, view: HealthView, capacity: CapacityView, channel: ChannelDoor) -> Drop | None:
         """SEL-8 for both objects, then SEL-9 for the kind and both, then a Retry-After of an earlier Attempt."""
-        own = door(bound.name, view, capacity, self.inputs.now)
+        own = door("supply ", bound.id, view, capacity, self.inputs.now)
         return channel.ill or own.ill or channel.full or own.full or self.held(bound)
 
     def held(self, bound: Bound) -> Drop | None:
@@ -172,19 +175,16 @@ class Assessor:
         until = self.inputs.not_before.get(bound.id)
         if until is None or until <= self.inputs.now:
             return None
-        return Drop("ATT-3a", "retry_after", f"{bound.name} not before {clock_time(until)}", LATER, until)
+        return Drop("ATT-3a", "retry_after", f"supply {bound.id} not before {clock_time(until)}", LATER, until)
 
 
 def look(
     assessor: Assessor, bounds: Sequence[Bound], shape: Shape, unfit: Sequence[Drop | None], limits: Limits
 ) -> list[Candidate]:
-    """Supplies that would be sent the same request, under SEL-4 to SEL-11, and what each would be ordered by.
-
-    One loop without calls on the way of a Supply that nothing is wrong with: a decision over a thousand goes round it a
-    thousand times.
-    """
+    """Supplies that would be sent the same request, under SEL-4 to SEL-11, and what each would be ordered by: one loop,
+    without calls on the way of a Supply that nothing is wrong with. A decision goes round it for every Supply."""
     inputs, doors, ceiling = assessor.inputs, assessor.doors, limits.ceiling
-    samples, key_of = inputs.policy.min_samples, KEYS[inputs.policy.order]
+    samples, ordered = inputs.policy.min_samples, KEYS[inputs.policy.order]
     watched, real_person = bool(inputs.not_before), shape.facts.real_person
     ids = [bound.id for bound in bounds]
     views, capacities = map(inputs.supply_health.get, ids), map(inputs.supply_capacity.get, ids)
@@ -217,14 +217,27 @@ def look(
             amount = cost = quoted.amount
             if amount > ceiling:
                 over, emergency = limits.over(amount)
-            percent = success_percent(view, samples)
-            if bound.charges_on_failure:
-                cost = expected_cost(amount, percent, True)
-            key = key_of((rank << PERCENT_BITS) - percent, cost, -slots, bound.priority, bound.place)
+            if drop is None and over is None:
+                percent = success_percent(view, samples)
+                if bound.charges_on_failure:
+                    cost = expected_cost(amount, percent, True)
+                key = ordered((rank << PERCENT_BITS) - percent, cost, -slots, bound.priority, bound.place)
         free = None if slots == UNLIMITED else slots
         restricted = real_person and bound.real_person is RESTRICTED
         found.append(Candidate(bound, shape, drop, over, emergency, amount, state, success_rate, free, restricted, key))
     return found
+
+
+def key_of(inputs: Inputs, candidate: Candidate) -> Key:
+    """What orders a candidate that has a quote."""
+    if candidate.key or candidate.quote is None:
+        return candidate.key
+    bound, view = candidate.bound, inputs.supply_health.get(candidate.bound.id, HEALTHY)
+    percent = success_percent(view, inputs.policy.min_samples)
+    cost = expected_cost(candidate.quote, percent, bound.charges_on_failure)
+    health = (HEALTH_RANKS.get(candidate.health, UNHEALTHY) << PERCENT_BITS) - percent
+    slots = UNLIMITED if candidate.free_slots is None else candidate.free_slots
+    return KEYS[inputs.policy.order](health, cost, -slots, bound.priority, bound.place)
 
 
 def as_asked(model: Model, given: Mapping[str, Any]) -> Shape:

@@ -86,10 +86,12 @@ def baseline_of(quotes: Iterable[Decimal]) -> Decimal | None:
 def amount(value: Decimal) -> str:
     """An amount for a person: at least two decimals, no further zeros at the end."""
     text = str(value)
-    if "E" in text or len(text) > SHORT:
+    if "." not in text or "E" in text or len(text) > SHORT:
         return _of_any_length(value)
-    whole, _, decimals = text.partition(".")
-    return f"{whole}.{decimals.rstrip('0'):0<2}"
+    text = text.rstrip("0")
+    if text[-1] == ".":
+        return f"{text}00"
+    return f"{text}0" if text[-2] == "." else text
 
 
 def _of_any_length(value: Decimal) -> str:

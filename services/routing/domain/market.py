@@ -40,17 +40,16 @@ class Bound:
     binding: Binding
     id: str
     tier: Tier
-    tier_word: str
     priority: int
     channel: str = ""
-    name: str = ""
-    """For a person: `supply a/x`."""
     real_person: RealPerson = RealPerson.ALLOWED
     charges_on_failure: bool = False
     missing: Drop | None = None
     forbidden: Drop | None = None
     fit: int = 0
     """Place in `Market.fits`."""
+    told: tuple[str, str, str, int] = ("", "", "", 0)
+    """Its part of a fate: id, Channel, tier and priority."""
     unseen: CapacityView = NOTHING_KNOWN
     """Its capacity as long as nothing is known of it."""
 
@@ -90,14 +89,16 @@ class Market:
     def _bound(self, place: int, binding: Binding) -> Bound:
         supply = self._supplies.get(binding.supply)
         channel = self._channels.get(supply.channel) if supply else None
-        known = (place, binding, binding.supply, binding.tier, binding.tier.value, binding.priority)
+        name, tier, priority = binding.supply, binding.tier, binding.priority
+        known = (place, binding, name, tier, priority)
         if supply is None or channel is None:
             what = f"supply {binding.supply!r}" if supply is None else f"channel {supply.channel!r}"
-            return Bound(*known, missing=Drop("CAT-6", "source_not_configured", f"no {what}"))
+            missing = Drop("CAT-6", "source_not_configured", f"no {what}")
+            return Bound(*known, missing=missing, told=(name, "", tier.value, priority))
         return Bound(
             *known,
             channel=channel.id,
-            name=f"supply {supply.id}",
+            told=(name, channel.id, tier.value, priority),
             real_person=supply.real_person,
             charges_on_failure=supply.charges_on_failure,
             forbidden=forbidden(channel, supply),

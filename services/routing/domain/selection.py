@@ -18,7 +18,7 @@ from operator import attrgetter
 
 from libs.kernel.money import Money
 from services.routing.domain.availability import FULL, HEAL, LATER
-from services.routing.domain.candidates import Assessor, Candidate, as_asked
+from services.routing.domain.candidates import Assessor, Candidate, as_asked, key_of
 from services.routing.domain.capability import misfits
 from services.routing.domain.catalog import Kind, Tier
 from services.routing.domain.decision import Decision, Inputs, Verdict
@@ -44,7 +44,7 @@ class _Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """One walk over tiers and layers. `reached` are the tiers looked at, `field` the survivors in order."""
+    """One walk over tiers and layers. `reached` are the tiers looked at, `field` the survivors, by tier and id."""
 
     ending: _Ending
     reached: tuple[Tier, ...]
@@ -78,7 +78,8 @@ def select(inputs: Inputs) -> Decision:
         asked=asked,
     )
     if final.ending is _Ending.SERVES:
-        return served(round_, final.tier, final.field)
+        order = (lambda candidate: key_of(inputs, candidate)) if final.emergency else _KEY
+        return served(round_, final.tier, sorted(final.field, key=order))
     return unserved(round_, Verdict.FAIL if final.ending is _Ending.NEVER else Verdict.WAIT)
 
 
@@ -143,7 +144,6 @@ def _walk(
         for layer in _layers(pool):
             field = [c for c in layer if c.drop is None and (c.over is None or c.affordable(emergency))]
             if field:
-                field.sort(key=_KEY)
                 return _Pass(_Ending.SERVES, tuple(reached), excluded, emergency, tier, field)
             waits.update(candidate.waits_for(emergency) for candidate in layer)
             if FULL in waits and not spill:

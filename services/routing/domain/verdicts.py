@@ -18,7 +18,7 @@ from typing import NamedTuple
 from libs.kernel.money import Money
 from services.routing.domain import explanation
 from services.routing.domain.availability import FULL, HEAL, LATER, Drop
-from services.routing.domain.candidates import Candidate, Shape
+from services.routing.domain.candidates import Candidate, Shape, key_of
 from services.routing.domain.catalog import Tier
 from services.routing.domain.decision import AlertDraft, Decision, Fate, Inputs, Verdict
 from services.routing.domain.guardrails import amount
@@ -26,6 +26,7 @@ from services.routing.domain.market import Bound
 
 UNAVAILABLE_STEPS = frozenset({"SEL-4", "SEL-8"})
 UNFIT_STEPS = frozenset({"SEL-5", "SEL-6"})
+TIERS = tuple(Tier)
 _NO_DROP = Drop("", "")
 money = Money.unchecked
 _new = tuple.__new__
@@ -67,7 +68,7 @@ def refused(inputs: Inputs, bounds: Sequence[Bound], step: str, reason: str, cod
         Fate(
             supply=bound.id,
             channel=inputs.supplies[bound.id].channel if bound.id in inputs.supplies else "",
-            tier=bound.tier_word,
+            tier=bound.tier.value,
             fate="dropped",
             step=step,
             reason=reason,
@@ -141,7 +142,7 @@ def _fates(round_: Round, field: Sequence[Candidate]) -> tuple[Fate, ...]:
     currency, ranked = round_.inputs.currency, {candidate.bound.place for candidate in field[1:]}
     best = field[0] if field else None
     fates = []
-    for tier in Tier:
+    for tier in TIERS:
         drop_of = _dropping(round_, tier, best is not None)
         for candidate in round_.candidates[tier]:
             if candidate is best:
@@ -157,8 +158,9 @@ def _fate(currency: str, candidate: Candidate, word: str, rank: int, drop: Drop)
     step, reason, figures, _, _ = drop
     quote = None if amount is None else money(currency, amount)
     state, rate, free = candidate.health, candidate.success_rate, candidate.free_slots
-    head = (bound.id, bound.channel, bound.tier_word, word, rank, step, reason, figures, quote)
-    return _new(Fate, (*head, state, rate, free, bound.priority))
+    name, channel, tier, priority = bound.told
+    values = (name, channel, tier, word, rank, step, reason, figures, quote, state, rate, free, priority)
+    return _new(Fate, values)
 
 
 def _dropping(round_: Round, tier: Tier, serving: bool) -> Callable[[Candidate], Drop]:
@@ -195,7 +197,7 @@ def _waiting_reason(round_: Round) -> str:
     for kind in (FULL, LATER, HEAL):
         waiting = [c for c in round_.considered if c.waits_for(round_.emergency) == kind]
         if waiting:
-            first = min(waiting, key=lambda candidate: (candidate.bound.tier != Tier.EXACT, candidate.key))
+            first = min(waiting, key=lambda c: (c.bound.tier != Tier.EXACT, key_of(round_.inputs, c)))
             return f"{words[kind]}: {first.drop.figures if first.drop else ''}"
     return ""
 

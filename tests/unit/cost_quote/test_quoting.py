@@ -1,9 +1,12 @@
 """Quotes for several Supplies."""
 
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 
-from libs.kernel.money import Money
-from services.cost_quote.domain.pricing import Unpriced
+from hypothesis import given
+from hypothesis import strategies as st
+
+from libs.kernel.money import NANO, Money
+from services.cost_quote.domain.pricing import Priced, Unpriced, price
 from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, quote_candidates
 from services.cost_quote.domain.rules import BillingMode, parse_rule
 
@@ -75,3 +78,22 @@ def test_a_degraded_candidate_is_priced_on_what_it_would_be_sent() -> None:
     [quote] = quotes(Candidate("a", ("second",), input={"duration_s": 3}))
     assert isinstance(quote, Quote)
     assert quote.amount == Money("CNY", Decimal("3.00"))
+
+
+@given(
+    st.decimals(0, 10**12, places=12, allow_nan=False)
+    | st.sampled_from([Decimal("0.93"), Decimal("1E+3"), Decimal(7)]),
+    st.integers(0, 10**11) | st.floats(0, 10**6),
+)
+def test_the_short_way_to_a_quote_ends_where_the_long_one_does(rate: Decimal, seconds: float) -> None:
+    """COST-3: a rule that is a quantity times one rate is quoted to the same nano, in the same words, as by `price`."""
+    usual = {"version": 1, "currency": "CNY", "billing_mode": "per_second"}
+    rule = parse_rule({**usual, "id": "s", "rate": str(rate)})
+    candidates = [Candidate("a", ("s",))]
+    request = {"duration_s": seconds}
+    [quote], _ = quote_candidates(PriceBook(1, "CNY", {}, {"s": rule}), "video", None, request, candidates)
+    long = price(rule, request)
+    assert isinstance(quote, Quote)
+    assert isinstance(long, Priced)
+    assert str(quote.value) == str(long.amount.quantize(NANO, ROUND_HALF_EVEN))
+    assert (quote.own_value, quote.explanation, quote.kind) == (quote.value, long.explanation, long.kind)
