@@ -98,8 +98,12 @@ format: setup ## put every Python file and proto into the one format
 gen: setup ## write libs/gen anew from protos/
 	@$(BIN)/python tools/gen.py
 
+.PHONY: peers
+peers: setup ## add what the benchmarks compare with
+	@UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV= .uv/bin/uv sync --quiet --frozen --inexact --group peers --python $(BIN)/python
+
 .PHONY: bench
-bench: setup ## run the benchmarks of tests/bench, peers beside ours
+bench: peers ## run the benchmarks of tests/bench, peers beside ours
 	@for file in tests/bench/bench_*.py; do $(BIN)/python -m tests.bench.$$(basename $$file .py); done
 
 .PHONY: clean

@@ -6,7 +6,8 @@ One process, as `pointsman up` hosts them: health, cost_quote, capacity and rout
 every interceptor, on a real PostgreSQL that waits for the disk. Only provider_adapter is stood in for, by a servicer
 that answers at once, so that what is measured is ours. A Task is submitted by gRPC, claimed, decided (all steps, a
 quote, reasons written), reserved (nine gates), its intent committed, submitted, settled, its outcome told to health
-with its event, its slot given back: all durable. The floor is written by hand on the same server in the same run.
+with its event, its slot given back: all durable. Beside it, on the same server in the same run, procrastinate defers as
+many jobs that do nothing and works them off, as far as it is installed (`make peers`).
 """
 
 import argparse
@@ -14,7 +15,6 @@ import asyncio
 import contextlib
 import cProfile
 import json
-import resource
 import statistics
 import tempfile
 import time
@@ -166,6 +166,41 @@ async def lone(routing: Any, instant: InstantProvider, watcher: Any, tasks: int)
     return {"p50_ms": statistics.median(took), "p99_ms": took[int(len(took) * 0.99)]}
 
 
+async def procrastinate_no_ops(url: str, jobs: int, flights: int) -> float:
+    """Jobs a second of procrastinate, from the first deferral to the last end; 0 where it is not installed."""
+    try:
+        import procrastinate
+    except ImportError:
+        return 0.0
+    ended = asyncio.Event()
+    left = jobs
+    app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=url, max_size=16))
+
+    @app.task(name="nothing")
+    async def nothing() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            ended.set()
+
+    async with app.open_async():
+        await app.schema_manager.apply_schema_async()
+        worker = asyncio.ensure_future(app.run_worker_async(concurrency=flights, install_signal_handlers=False))
+        numbers = iter(range(jobs))
+
+        async def submitter() -> None:
+            for _ in numbers:
+                await nothing.defer_async()
+
+        began = time.perf_counter()
+        await asyncio.gather(*(submitter() for _ in range(min(flights, 16))))
+        await ended.wait()
+        took = time.perf_counter() - began
+        worker.cancel()
+        await asyncio.wait([worker])
+    return jobs / took
+
+
 async def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Every row."""
     figures: dict[str, Any] = {}
@@ -186,7 +221,9 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
                     profile.disable()
                     profile.dump_stats(options.profile)
             await watcher.close()
-    figures["child_cpu_s"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            figures["procrastinate"] = {
+                "no_ops_per_s": await procrastinate_no_ops(server.url, options.tasks // 2, options.flights)
+            }
     return figures
 
 
@@ -201,7 +238,12 @@ def main() -> None:
     options = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         figures = runner.run(measure(options))
-    print(json.dumps(figures, indent=2))
+    if options.json:
+        print(json.dumps(figures))
+        return
+    for row, values in figures.items():
+        for name, value in values.items():
+            print(f"{row:14} {name:24} {value:10,.2f}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from services.routing.store.tasks_rows import attempt_of, attempt_row, round_row
 from services.routing.store.tasks_tables import attempts
 
 EVERYBODYS = frozenset({"governance_backend_down", "revision_conflict"})
-LOOK_BACK = timedelta(seconds=5)
+LOOK_BACK = timedelta(seconds=1)
 FULL_LOOK = timedelta(seconds=1)
 FROM_THE_START = float("-inf")
 LOOKS = 64
