@@ -72,7 +72,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
     desk = _desk(settings, channels, world, stores, view)
     queues = (
         WorkQueue(desk, Lane.DISPATCH, settings.dispatch_concurrency, perform_step),
-        WorkQueue(desk, Lane.FOLLOW, settings.follow_concurrency, perform_step),
+        WorkQueue(desk, Lane.FOLLOW, settings.follow_concurrency, perform_step, settings.follow_per_s),
     )
     push = CatalogPush(view, desk.health, desk.capacity, desk.quotes, world.clock)
     catalog_desk = CatalogDesk(stores.catalog, view, desk.provider, world.clock, tell=push.tick)

@@ -25,6 +25,8 @@ class Settings:
     """Tasks that one process selects and submits at once."""
     follow_concurrency: int = 64
     """Tasks that one process polls, reconciles or stops at once."""
+    follow_per_s: float = 400.0
+    """Of those, at most so many a second: with a hundred thousand jobs out, polls come later, not everything else."""
     claim_batch: int = 32
     waiting_look_s: float = 0.4
     """The heads of the lines of waiting Tasks look again after this; with a scan it is at most a second (CAP-10)."""
@@ -72,7 +74,7 @@ class Settings:
                 f"capacity_ttl_s must be at most {CAPACITY_TTL_MAX}, or every reservation would be refused (CAP-3)",
             ),
             (
-                self.claim_batch > 0 and self.dispatch_concurrency > 0 and self.follow_concurrency > 0,
+                min(self.claim_batch, self.follow_per_s, self.dispatch_concurrency, self.follow_concurrency) >= 1,
                 "counts are above 0",
             ),
         )

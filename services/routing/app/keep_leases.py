@@ -18,5 +18,5 @@ async def keep_leases(desk: Desk) -> None:
     leases = await desk.store.live_leases()
     for start in range(0, len(leases), BATCH):
         lost = await desk.capacity.renew(leases[start : start + BATCH])
-        if lost:
+        if lost and (lost := lost.intersection(await desk.store.live_leases())):  # else they were given back meanwhile
             log.warning("%d leases of running attempts have lapsed: %s", len(lost), ", ".join(sorted(lost)[:10]))

@@ -32,8 +32,14 @@ class _InHand:
 class WorkQueue:
     """One lane. `scan` and `prolong` are ticks; `drain` ends what is in hand."""
 
-    def __init__(self, desk: Desk, lane: Lane, concurrency: int, perform: StepRunner) -> None:
+    def __init__(
+        self, desk: Desk, lane: Lane, concurrency: int, perform: StepRunner, per_s: float = float("inf")
+    ) -> None:
+        """`concurrency` steps at once; at most `per_s` begin in a second, of which a second's worth may be saved up."""
         self._desk = desk
+        self._per_s = per_s
+        self._allowed = per_s
+        self._counted_at = desk.world.clock.monotonic()
         self._lane = lane
         self._concurrency = concurrency
         self._perform = perform
@@ -46,7 +52,7 @@ class WorkQueue:
 
     async def scan(self) -> bool:
         """Claim what is due, as far as there is room, and begin its steps. True when there may be more."""
-        room = min(self._concurrency - len(self._running), self._desk.settings.claim_batch)
+        room = min(self._concurrency - len(self._running), self._desk.settings.claim_batch, self._allowance())
         if room <= 0:
             return False
         now, until, held_until = self._desk.now(), *self._lease()
@@ -54,7 +60,17 @@ class WorkQueue:
         for task in tasks:
             step = asyncio.ensure_future(self._step(task))
             self._running[task.id] = _InHand(task.epoch, step, held_until)
+        self._allowed -= len(tasks)
         return len(tasks) == room
+
+    def _allowance(self) -> int:
+        """How many steps may begin now."""
+        if self._per_s == float("inf"):
+            return self._concurrency
+        now = self._desk.world.clock.monotonic()
+        self._allowed = min(self._per_s, self._allowed + (now - self._counted_at) * self._per_s)
+        self._counted_at = now
+        return int(self._allowed)
 
     async def prolong(self) -> None:
         """Prolong the claims in hand: a living worker keeps its Tasks, a dead one's lapse (ATT-7)."""

@@ -20,7 +20,7 @@ from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql
 
 from services.routing.domain.task import TERMINAL_TASKS
-from services.routing.store.tasks_tables import FOLLOWED, attempts, selections, tasks
+from services.routing.store.tasks_tables import FOLLOWED, URGENT, attempts, selections, tasks
 
 ENDED = ", ".join(f"'{state.value}'" for state in sorted(TERMINAL_TASKS))
 FREE = "(t.claimed_until IS NULL OR t.claimed_until <= $2)"
@@ -97,11 +97,15 @@ WITH heads AS (
 """$1 how many, $2 now, $3 worker, $4 until, $5 the lowest tag that is looked at."""
 
 CLAIM_FOLLOWED = f"""
-WITH picked AS MATERIALIZED (
-  SELECT id FROM tasks WHERE {FOLLOWED} AND timer_at <= $2 ORDER BY timer_at LIMIT $1
+WITH heads AS (
+  (SELECT id, 0 AS later, timer_at FROM tasks WHERE {URGENT} AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
+  UNION ALL
+  (SELECT id, 1 AS later, timer_at FROM tasks WHERE {FOLLOWED} AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
+), picked AS MATERIALIZED (
+  SELECT id FROM heads GROUP BY id ORDER BY min(later), min(timer_at), id LIMIT $1
 ), {_TAKE.format(still=f"t.id IN (SELECT id FROM picked) AND t.{FOLLOWED} AND t.timer_at <= $2")}
 """
-"""$1 how many, $2 now, $3 worker, $4 until."""
+"""$1 how many, $2 now, $3 worker, $4 until. However many polls are due, what must not wait goes first."""
 
 CLAIM_ONE = f"""
 WITH {_TAKE.format(still=f"t.id = $1 AND t.state NOT IN ({ENDED}) AND {FREE}")}

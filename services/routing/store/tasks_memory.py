@@ -79,7 +79,7 @@ class MemoryTasks(MemoryChecks, MemoryLate):
             for row in due[:count]:
                 self._lines.serve(row.tag)
         else:
-            due.sort(key=lambda row: (row.task.next_action_at, row.task.id))
+            due.sort(key=lambda row: (not _is_urgent(row.task), row.task.next_action_at, row.task.id))
         return tuple(self._claim(row, until) for row in due[:count])
 
     async def claim_one(self, task_id: str, worker: str, now: datetime, until: datetime) -> Task | None:
@@ -259,6 +259,10 @@ def _is_claimed(row: _Row, now: datetime) -> bool:
 def _is_due(row: _Row, now: datetime) -> bool:
     at = row.task.next_action_at
     return row.task.state not in TERMINAL_TASKS and not _is_claimed(row, now) and (at is None or at <= now)
+
+
+def _is_urgent(task: Task) -> bool:
+    return task.state is TaskState.DISPATCHING or task.cancel_requested
 
 
 def _in_doubt(attempt: Attempt) -> bool:

@@ -27,6 +27,7 @@ metadata = MetaData()
 
 LIVE = "state IN ('reserved', 'submitting', 'accepted', 'running', 'submission_uncertain')"
 FOLLOWED = "state IN ('dispatching', 'running')"
+URGENT = "(state = 'dispatching' OR state = 'running' AND cancel_requested)"
 OPEN = "state IN ('queued', 'dispatching', 'running')"
 
 tasks = Table(
@@ -64,6 +65,7 @@ tasks = Table(
     Index("tasks_of_tenant", "tenant", "created_at", "id"),
     Index("tasks_queued_timer", "timer_at", "id", postgresql_where=text("state = 'queued' AND timer_at IS NOT NULL")),
     Index("tasks_followed_timer", "timer_at", "id", postgresql_where=text(FOLLOWED)),
+    Index("tasks_urgent_timer", "timer_at", "id", postgresql_where=text(URGENT)),
     Index("tasks_untimed", "id", postgresql_where=text(f"{OPEN} AND timer_at IS NULL")),
     Index("tasks_parked", "model", "tag", "id", postgresql_where=text("parked_at IS NOT NULL")),
 )

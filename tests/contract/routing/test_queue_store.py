@@ -9,7 +9,7 @@ import pytest
 from services.routing.domain import transitions
 from services.routing.domain.fairness import WEIGHTS, passed_at_most
 from services.routing.ports import Lane
-from tests.contract.routing.tasks_stores import KINDS, at, opened, queued, write
+from tests.contract.routing.tasks_stores import KINDS, at, opened, queued, to_submitting, write
 
 UNTIL = at(15)
 
@@ -104,3 +104,16 @@ async def test_a_task_that_waited_goes_before_those_that_came_later(store: Any):
         await store.add(queued(f"t{number}"))
     due = await store.claim(Lane.DISPATCH, "w1", 9, at(4), at(19))
     assert [task.id for task in due] == ["t0", "t1", "t2", "t3", "t4", "t5"]
+
+
+async def test_what_must_not_wait_goes_before_polls(store: Any):
+    """ATT-7, ATT-8: however many polls are due, a dead worker's submission and a cancel are taken first."""
+    for number in range(6):
+        await store.add(queued(f"t{number}"))
+    for task in await store.claim(Lane.DISPATCH, "w1", 9, at(1), UNTIL):
+        sending = await store.save(write(task, to_submitting(task), until=at(30)))
+        if task.id != "t5":  # its worker dies while it submits
+            out = transitions.accepted(sending, sending.attempts[0], "job", at(2), at(10))
+            await store.save(write(sending, out, now=2))
+    await store.ask_cancel("t3", "", at(35))
+    assert {task.id for task in await store.claim(Lane.FOLLOW, "w2", 3, at(40), at(55))} == {"t5", "t3", "t0"}

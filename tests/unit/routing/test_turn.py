@@ -1,11 +1,15 @@
 """Turns of deciding over fakes: who waits at once is decided together, and no slot is lost on the way."""
 
 import asyncio
+import itertools
 from dataclasses import replace
 
 from services.routing.app.gather import gather, look
+from services.routing.app.perform_step import perform_step
+from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.market import market_of
 from services.routing.domain.task import TaskState
+from services.routing.ports import Lane, Polled
 from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.dispatch_offers import catalog, supply
 
@@ -67,3 +71,22 @@ async def test_decisions_of_one_revision_share_what_the_catalogue_fixes():
     third = await gather(play.desk, one, views)
     assert third.inputs is not None
     assert market_of(third.inputs) is not market_of(first.inputs)
+
+
+async def test_polls_keep_to_their_pace():
+    """ATT-9: with more jobs out than may be polled in a second, the scan takes so many and the rest is later."""
+    play = stage(offers=catalog(supply("a/clip")))
+    play.provider.polls = [Polled("running")] * 1000
+    for number in range(30):
+        await play.submit(f"t{number:02}")
+    await play.work()
+    paced = WorkQueue(play.desk, Lane.FOLLOW, 64, perform_step, per_s=5.0)
+    play.clock.advance(10)
+    polled = [0]
+    for _ in range(4):
+        while await paced.scan():
+            await paced.settled()
+        await paced.settled()
+        polled.append(sum(1 for call, _ in play.provider.calls if call == "poll"))
+        play.clock.advance(1)
+    assert [after - before for before, after in itertools.pairwise(polled)] == [5, 5, 5, 5]

@@ -8,6 +8,7 @@ down_revision = "0003"
 
 QUEUED_TIMER = sa.text("state = 'queued' AND timer_at IS NOT NULL")
 FOLLOWED = sa.text("state IN ('dispatching', 'running')")
+URGENT = sa.text("(state = 'dispatching' OR state = 'running' AND cancel_requested)")
 UNTIMED = sa.text("state IN ('queued', 'dispatching', 'running') AND timer_at IS NULL")
 PARKED = sa.text("parked_at IS NOT NULL")
 # What is small and rewritten all the time is to be cleaned at once, whatever share of it is dead.
@@ -28,6 +29,7 @@ def upgrade() -> None:
         op.drop_index(name, "tasks")
     op.create_index("tasks_queued_timer", "tasks", ["timer_at", "id"], postgresql_where=QUEUED_TIMER)
     op.create_index("tasks_followed_timer", "tasks", ["timer_at", "id"], postgresql_where=FOLLOWED)
+    op.create_index("tasks_urgent_timer", "tasks", ["timer_at", "id"], postgresql_where=URGENT)
     op.create_index("tasks_untimed", "tasks", ["id"], postgresql_where=UNTIMED)
     op.create_index("tasks_parked", "tasks", ["model", "tag", "id"], postgresql_where=PARKED)
     op.create_table(
