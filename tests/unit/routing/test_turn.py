@@ -75,7 +75,7 @@ async def test_decisions_of_one_revision_share_what_the_catalogue_fixes():
 
 async def test_polls_keep_to_their_pace():
     """ATT-9: with more jobs out than may be polled in a second, the scan takes so many and the rest is later."""
-    play = stage(offers=catalog(supply("a/clip")))
+    play = stage(offers=catalog(supply("a/clip", slots=30)))
     play.provider.polls = [Polled("running")] * 1000
     for number in range(30):
         await play.submit(f"t{number:02}")
