@@ -59,6 +59,33 @@ async def test_a_revoked_key_costs_one_switch_and_opens_the_channel(stack: Stack
     assert await tries(stack, later) == [("spare/clip", None)]
     fates = {item["supply"]: (item["fate"], item["step"], item["reason"]) for item in await last_round(stack, later)}
     assert fates == {"revoked/clip": ("dropped", "SEL-8", "circuit_open"), "spare/clip": ("chosen", None, None)}
+    await the_event_is_named(stack, run_id, later)
+    await the_alert_is_seen_once(stack, "revoked")
+
+
+async def the_event_is_named(stack: Stack, causing: str, refused: str) -> None:
+    """SEL-24, HLT-12: the later refusal leads to the event that opened the channel, and that to its attempt."""
+    guilty = (await stack.api.task_of(causing))["attempts"][0]["id"]
+    task_id = (await stack.api.task_of(refused))["id"]
+    (refusal,) = (await stack.api.get(f"/v1/operator/tasks/{task_id}/explanation"))["refusals"]
+    assert (refusal["supply"], refusal["sort"], refusal["id"]) == ("revoked/clip", "channel", "revoked")
+    cause = refusal["cause"]
+    assert (cause["kind"], cause["reason"], cause["attempt_id"]) == ("opened", "key_invalid", guilty)
+    then = await stack.api.get("/v1/operator/channels/revoked/health", at=refusal["decided_at"])
+    assert (then["state"], then["cause"]["sequence"]) == ("circuit_open", cause["sequence"])
+
+
+async def the_alert_is_seen_once(stack: Stack, subject: str) -> None:
+    """OPS-6: acknowledged, an alert leaves the open ones and stays on record."""
+
+    async def alerts(**filters: str) -> list[dict[str, Any]]:
+        found = await stack.api.get("/v1/operator/alerts", subject=subject, kind="breaker_opened", **filters)
+        return list(found["alerts"])
+
+    (alert,) = await until(lambda: alerts(open="true"), len)
+    await stack.api.call("POST", f"/v1/operator/alerts/{alert['id']}:acknowledge")
+    assert await alerts(open="true") == []
+    assert [item["id"] for item in await alerts()] == [alert["id"]]
 
 
 async def last_round(stack: Stack, run_id: str) -> list[dict[str, Any]]:
