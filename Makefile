@@ -12,8 +12,8 @@ PYTHON ?=
 WORKERS ?= 2
 # What `make test` runs: a folder, a file, a test; empty means everything CI runs.
 TESTS ?=
-# What `make sim` plays: how many worlds, from which seed on; SEED: this world only.
-SEEDS ?= 20
+# What `make sim` plays: how many worlds, from which seed on, over WORKERS processes; SEED: this world only.
+SEEDS ?= 200
 FIRST ?= 1
 SEED ?=
 # What `make sweep` kills: each n-th place; INDEX: this place only, by its number or its name.
@@ -46,8 +46,8 @@ test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WORKERS)),-n $(WORKERS) --dist loadfile) $(TESTS)
 
 .PHONY: sim
-sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed; SEED=seed replays one with its trace)
-	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
+sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed, WORKERS=n; SEED=seed replays one with its trace)
+	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --workers $(WORKERS))
 
 .PHONY: sweep
 sweep: setup ## kill the product at every effect of a task's life (EVERY=n; INDEX=place replays one)

@@ -17,15 +17,13 @@ from services.cost_quote import compose as cost_quote
 from services.health import compose as health
 from services.health.settings import Settings as HealthSettings
 from services.provider_adapter import compose as provider_adapter
-from services.provider_adapter.settings import Settings as AdapterSettings
 from services.routing import compose as routing
-from services.routing.settings import Settings as RoutingSettings
 from services.runs import compose as runs
-from services.runs.settings import Settings as RunsSettings
 from tests.simulation.databases import Database, Served, Stores
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Doors, Network, Process
 from tests.simulation.providers import EPOCH_S, Outside
+from tests.simulation.shape import Shape
 
 EPOCH = datetime.fromtimestamp(EPOCH_S, UTC)
 
@@ -73,23 +71,30 @@ class Cluster:
     """Every seat, with a process in it or without."""
 
     def __init__(
-        self, loop: VirtualLoop, network: Network, stores: Stores, database: Database, outside: Outside, seed: str
+        self,
+        loop: VirtualLoop,
+        network: Network,
+        stores: Stores,
+        database: Database,
+        outside: Outside,
+        shape: Shape,
+        seed: str,
     ) -> None:
         self._loop = loop
         self._network = network
         self._seed = seed
         served = partial(Served, database=database)
         kept = routing.Stores(served(stores.tasks), served(stores.catalog))
-        url = "memory:"
+        url, settings, adapter = "memory:", shape.routing(), shape.adapter()
         builders: dict[str, Callable[[Any, World], Any]] = {
             "capacity": lambda doors, world: capacity.assemble(served(stores.capacity), CapacitySettings(url), world),
             "health": lambda doors, world: health.assemble(served(stores.health), HealthSettings(url), world),
             "cost_quote": lambda doors, world: cost_quote.assemble(served(stores.books)),
             "provider_adapter": lambda doors, world: provider_adapter.assemble(
-                outside, outside, outside, AdapterSettings(""), world
+                outside, outside, outside, adapter, world
             ),
-            "routing": lambda doors, world: routing.assemble(kept, RoutingSettings(url), doors, world),
-            "runs": lambda doors, world: runs.assemble(served(stores.runs), RunsSettings(url), doors, world),
+            "routing": lambda doors, world: routing.assemble(kept, settings, doors, world),
+            "runs": lambda doors, world: runs.assemble(served(stores.runs), shape.runs(), doors, world),
         }
         self._builders = builders
         self.seats: list[Seat] = []

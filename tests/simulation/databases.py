@@ -6,9 +6,10 @@ The stores themselves are the memory twins that the contract suites hold to Post
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -17,9 +18,14 @@ from services.capacity.domain.ledger import Refusal
 from services.capacity.store.memory import MemoryCapacityStore
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.health.store.memory import MemoryHealthStore
+from services.routing.domain.catalog import Catalog
+from services.routing.domain.task import Task
+from services.routing.ports import Lane, Write
 from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.tasks_memory import MemoryTasks
 from services.runs.store.memory import MemoryRuns
+from tests.simulation.witness import Witness
+from tests.simulation.witness_of_tasks import TaskWitness
 
 AWAY = "the database does not answer"
 
@@ -91,9 +97,9 @@ class Database:
 
 
 class WitnessedCapacity:
-    """A capacity store, with a witness that hears of every lease that was granted."""
+    """A capacity store, with a witness that hears of every lease that was granted or refused."""
 
-    def __init__(self, store: Any, witness: Callable[[Request, Sequence[Lease]], Awaitable[None]]) -> None:
+    def __init__(self, store: Any, witness: Witness) -> None:
         self._store = store
         self._witness = witness
 
@@ -104,9 +110,67 @@ class WitnessedCapacity:
         """Reserve, and tell the witness what is held now."""
         known = {lease.id for lease in await self._store.leases()}
         answer = await self._store.reserve(request)
-        if isinstance(answer, Lease) and answer.id not in known:
-            await self._witness(request, await self._store.leases())
+        if isinstance(answer, Refusal):
+            self._witness.refused(request, answer, await self._store.leases())
+        elif answer.id not in known:
+            await self._witness.granted(request, await self._store.leases())
         return answer
+
+    async def release(self, *given: Any) -> Lease | None:
+        """Release, and tell."""
+        lease: Lease | None = await self._store.release(*given)
+        self._witness.seen["slots returned"] += lease is not None
+        return lease
+
+
+class WitnessedTasks:
+    """A store of Tasks, with a witness that hears of every claim and every write."""
+
+    def __init__(self, store: Any, witness: TaskWitness) -> None:
+        self._store = store
+        self._witness = witness
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def claim(self, lane: Lane, worker: str, count: int, now: datetime, until: datetime) -> tuple[Task, ...]:
+        """Claim, and tell."""
+        tasks: tuple[Task, ...] = await self._store.claim(lane, worker, count, now, until)
+        self._witness.claimed(tasks, worker)
+        return tasks
+
+    async def claim_one(self, task_id: str, worker: str, now: datetime, until: datetime) -> Task | None:
+        """Claim, and tell."""
+        task: Task | None = await self._store.claim_one(task_id, worker, now, until)
+        self._witness.claimed((task,) if task else (), worker)
+        return task
+
+    async def save(self, write: Write) -> Task:
+        """Save, and tell."""
+        try:
+            task: Task = await self._store.save(write)
+        except Fault as fault:
+            if fault.code == "fenced":
+                self._witness.fenced(write)
+            raise
+        self._witness.saved(write, task)
+        return task
+
+
+class WitnessedCatalog:
+    """A store of the catalogue that remembers for itself what each revision said."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.revisions: dict[int, Catalog] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def commit(self, base: int, holdings: Any, catalog: Catalog, news: Any) -> None:
+        """Commit, and remember."""
+        await self._store.commit(base, holdings, catalog, news)
+        self.revisions[base + 1] = catalog
 
 
 Makers = Mapping[str, Callable[..., Any]]
@@ -118,7 +182,7 @@ class Stores:
 
     def __init__(self, clock: Any, ids: Any, makers: Makers) -> None:
         self.tasks: Any = makers.get("tasks", MemoryTasks)()
-        self.catalog: Any = makers.get("catalog", MemoryCatalogStore)()
+        self.catalog: Any = WitnessedCatalog(makers.get("catalog", MemoryCatalogStore)())
         self.runs: Any = makers.get("runs", MemoryRuns)(ids)
         self.health: Any = makers.get("health", MemoryHealthStore)()
         self.capacity: Any = makers.get("capacity", MemoryCapacityStore)(clock)

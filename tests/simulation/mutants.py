@@ -3,15 +3,18 @@
 They come in through the doors that every world has: another store in the place of ours, other bytes on the wire.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from libs.kernel.money import Money
 from pointsman.health.v1 import health_service_pb2
+from pointsman.provider_adapter.v1 import provider_service_pb2
 from services.capacity.domain.leases import Lease, Request, lease_of
 from services.capacity.domain.ledger import Gate, Refusal
+from services.capacity.domain.levels import Level
+from services.capacity.ports import Figure
 from services.capacity.store.memory import MemoryCapacityStore
 from services.health.domain.subjects import Subject
 from services.routing.domain.task import AttemptState, Task, TaskState
@@ -21,9 +24,11 @@ from services.runs.domain.run import Run
 from services.runs.store.memory import MemoryRuns
 from tests.simulation.databases import Stores
 from tests.simulation.misfortune import Temper
+from tests.simulation.providers import CALM, MOODS, Mood
 from tests.simulation.world import Planted
 
 REPORT = "/pointsman.health.v1.HealthService/ReportOutcome"
+RECONCILE = "/pointsman.provider_adapter.v1.ProviderService/Reconcile"
 
 
 class UnfencedTasks(MemoryTasks):
@@ -33,6 +38,17 @@ class UnfencedTasks(MemoryTasks):
         """Save under whatever epoch is in force."""
         present = await self.get(write.before.id)
         if present is None or present.state.value in ("succeeded", "failed", "cancelled"):
+            return await super().save(write)
+        return await super().save(replace(write, before=replace(write.before, epoch=present.epoch)))
+
+
+class TalkativePast(MemoryTasks):
+    """Supersession taken away: the late word of an Attempt that another one has followed still counts (ATT-4)."""
+
+    async def save(self, write: Write) -> Task:
+        """Let an old word pass where a newer Attempt stands; keep everybody else out."""
+        present = await self.get(write.before.id)
+        if present is None or len(present.attempts) <= len(write.before.attempts):
             return await super().save(write)
         return await super().save(replace(write, before=replace(write.before, epoch=present.epoch)))
 
@@ -53,7 +69,8 @@ class ResubmittingTasks(MemoryTasks):
 
 
 def without(gate: Gate) -> type[MemoryCapacityStore]:
-    """A ledger that does not know one of its gates (CAP-1)."""
+    """A ledger that does not know one of its gates, and shows nothing of it either (CAP-1)."""
+    hidden = {Gate.CONCURRENCY: "in_use", Gate.HEALTH: "in_use_current_epoch", Gate.REQUESTS: "requests"}[gate]
 
     class Gateless(MemoryCapacityStore):
         """Admits whatever only that gate refuses."""
@@ -66,7 +83,29 @@ def without(gate: Gate) -> type[MemoryCapacityStore]:
             self._keep(lease)
             return lease
 
+        async def figures(self) -> list[Figure]:
+            """As if nobody used anything there."""
+            shown = await super().figures()
+            return [replace(figure, usage=replace(figure.usage, **{hidden: 0})) for figure in shown]
+
     return Gateless
+
+
+class OldWorkBlocks(MemoryCapacityStore):
+    """The rule of epochs taken away: work from before the trip takes the slots of the probe (CAP-4a)."""
+
+    def _leases_on(self, levels: Sequence[Level]) -> list[Lease]:
+        if len(levels) == 1:  # what is shown stays true, so that somebody asks
+            return super()._leases_on(levels)
+        epochs = {level.subject: level.epoch for level in levels}
+        return [
+            replace(
+                lease,
+                channel_epoch=epochs.get(lease.subjects[1], lease.channel_epoch),
+                supply_epoch=epochs.get(lease.subjects[2], lease.supply_epoch),
+            )
+            for lease in super()._leases_on(levels)
+        ]
 
 
 class LeakyCapacity(MemoryCapacityStore):
@@ -109,6 +148,20 @@ def unfenced_breaker(stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
     return {REPORT: present}
 
 
+def newest_catalogue(stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
+    """Snapshots taken away: what is in flight is asked about under the newest revision's name (CAT-3)."""
+
+    def present(raw: bytes) -> bytes:
+        asked = provider_service_pb2.ReconcileRequest.FromString(raw)
+        catalogs = stores.catalog.revisions
+        named = {s.upstream_model: s.id for catalog in catalogs.values() for s in catalog.supplies.values()}
+        supply = catalogs[max(catalogs)].supplies[named[asked.job.upstream_model]]
+        asked.job.upstream_model = supply.upstream_model
+        return asked.SerializeToString()
+
+    return {RECONCILE: present}
+
+
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """A planted fault, and the laws of which one has to be seen broken."""
@@ -125,14 +178,29 @@ def _mutant(seed: int, planted: Planted, *laws: str) -> Mutant:
 
 CAPACITY = "capacity_held_and_returned"
 LATE_WRITES = ("no_double_submission", "attempts_within_budget", "results_are_the_jobs", "every_run_rests")
-PAUSES = Temper(2.0, {"pause": 3.0, "mood": 1.0, "kill": 1.0})
-REVOKED = Temper(2.0, {"key": 1.0, "mood": 3.0})
+REVOKED = Temper(0.5, {"key": 1.0, "mood": 3.0})
+FLAKY = next(mood for mood in MOODS if mood.name == "flaky")
+SLUGGISH = Mood(
+    "sluggish", {"slow_taken": 0.6, "error": 0.4}, {"ok": 0.6, "hang": 0.4}, {"fails": 0.7, "succeeds": 0.3}
+)
+PAUSES = Temper(0.2, {"pause": 1.0}, (SLUGGISH,), {"routing": 1.0})
+DOUBTFUL = Temper(0.5, {"mood": 1.0}, (FLAKY,))
+OVERDUE = Mood("overdue", {"balance": 1.0}, job={"succeeds": 1.0})
+TRIPS = Temper(0.5, {"mood": 1.0}, (OVERDUE, CALM))
+BY_TURNS = replace(PAUSES, longest_pause_s=150.0)
+REPRICED = Temper(0.3, {"catalog": 1.0}, (FLAKY,))
+MISJUDGING = Planted(rewrites=unfenced_breaker, temper=TRIPS)
+SILENT = "superseded_stay_silent"
 MUTANTS: Mapping[str, Mutant] = {
-    "fencing": _mutant(4, Planted({"tasks": UnfencedTasks}, temper=PAUSES), *LATE_WRITES),
-    "doubt": _mutant(7, Planted({"tasks": ResubmittingTasks}), "no_double_submission"),
-    "channel and supply slots": _mutant(2, Planted({"capacity": without(Gate.CONCURRENCY)}), CAPACITY),
-    "slots by health": _mutant(5, Planted({"capacity": without(Gate.HEALTH)}, temper=REVOKED), CAPACITY),
-    "expiry": _mutant(3, Planted({"capacity": LeakyCapacity}), CAPACITY),
-    "epochs of the breaker": _mutant(1, Planted(rewrites=unfenced_breaker), "closed_circuits_only"),
+    "fencing": _mutant(8, Planted({"tasks": UnfencedTasks}, temper=BY_TURNS), SILENT, *LATE_WRITES),
+    "doubt": _mutant(3, Planted({"tasks": ResubmittingTasks}, temper=DOUBTFUL), "no_double_submission"),
+    "ledger: slots": _mutant(1, Planted({"capacity": without(Gate.CONCURRENCY)}), CAPACITY),
+    "ledger: slots by health": _mutant(8, Planted({"capacity": without(Gate.HEALTH)}, temper=REVOKED), CAPACITY),
+    "ledger: requests a minute": _mutant(3, Planted({"capacity": without(Gate.REQUESTS)}), CAPACITY),
+    "ledger: old work beside the probe": _mutant(10, Planted({"capacity": OldWorkBlocks}, temper=REVOKED), CAPACITY),
+    "ledger: expiry": _mutant(3, Planted({"capacity": LeakyCapacity}), CAPACITY),
+    "breaker: epochs": _mutant(20, MISJUDGING, "closed_circuits_only"),
+    "supersession: attempts": _mutant(13, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
+    "supersession: the catalogue": _mutant(3, Planted(rewrites=newest_catalogue, temper=REPRICED), *LATE_WRITES),
     "revisions of runs": _mutant(1, Planted({"runs": TalkativeRuns}), "events_without_gap"),
 }  # fmt: skip

@@ -20,10 +20,9 @@ from pointsman.runs.v1 import runs_service_pb2
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
 from tests.simulation.cluster import EPOCH, VirtualClock
 from tests.simulation.network import Doors, Process
-from tests.simulation.offers import MODEL, catalog_text
+from tests.simulation.offers import MODEL, SECONDS, Offers
 
 TENANT = "studio"
-TIMEOUT_S = 12.0
 INSIST_S = 1.5
 PRIORITIES = (PRIORITY_UNSPECIFIED, PRIORITY_UNSPECIFIED, PRIORITY_HIGH, PRIORITY_LOW)
 INSISTED = frozenset({"internal", "deadline_exceeded", "cancelled", "peer_unavailable", "revision_conflict"})
@@ -36,11 +35,13 @@ class People:
     rng: random.Random
     process: Process
     clock: VirtualClock
+    offers: Offers
     counts: Counter[str]
     orders: dict[str, str] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     seen: dict[str, list[int]] = field(default_factory=dict)
     """Sequences as a customer's stream showed them."""
+    _edition: int = 0
     _runs: Any = field(init=False)
     _catalog: Any = field(init=False)
 
@@ -51,8 +52,16 @@ class People:
 
     async def declare(self) -> None:
         """Put the catalogue in force."""
-        request = catalog_service_pb2.ApplyRequest(catalog_yaml=catalog_text())
-        await self._insist(lambda: self._catalog.Apply(request, timeout=TIMEOUT_S))
+        await self._apply(self.offers.catalog_text())
+
+    async def reprice(self) -> None:
+        """Put its next edition in force."""
+        self._edition += 1
+        await self._apply(self.offers.catalog_text(self._edition))
+
+    async def _apply(self, text: str) -> None:
+        request = catalog_service_pb2.ApplyRequest(catalog_yaml=text)
+        await self._insist(lambda: self._catalog.Apply(request, timeout=self._timeout_s))
 
     async def switch(self, subject: str, on: bool) -> None:
         """An operator's word on a Channel or Supply."""
@@ -61,7 +70,7 @@ class People:
         request = catalog_service_pb2.SetAdminStateRequest(
             subject=Subject(kind=kind, id=subject), state=state, reason="an operator"
         )
-        await self._insist(lambda: self._catalog.SetAdminState(request, timeout=TIMEOUT_S))
+        await self._insist(lambda: self._catalog.SetAdminState(request, timeout=self._timeout_s))
 
     async def order(self, number: int, after_s: float) -> None:
         """One customer: order, look on, perhaps cancel."""
@@ -69,22 +78,25 @@ class People:
         rng, key = self.rng, f"order-{number}"
         options = TaskOptions(priority=rng.choice(PRIORITIES))
         if rng.random() < 0.1:
-            options.deadline_time.FromDatetime(EPOCH + timedelta(seconds=self._now() + rng.uniform(20.0, 200.0)))
+            options.deadline_time.FromDatetime(
+                EPOCH + timedelta(seconds=self._now() + rng.uniform(20.0, 200.0) * self.offers.stretch)
+            )
             self.counts["with a deadline"] += 1
         request = runs_service_pb2.CreateRunRequest(
-            tenant=TENANT, model=MODEL, input=struct_from({"prompt": f"a boat, {number}", "duration_s": 5}),
+            tenant=TENANT, model=MODEL, input=struct_from({"prompt": f"a boat, {number}", "duration_s": SECONDS}),
             options=options, idempotency_key=key, fingerprint=key,
         )  # fmt: skip
-        reply = await self._insist(lambda: self._runs.CreateRun(request, timeout=TIMEOUT_S))
+        reply = await self._insist(lambda: self._runs.CreateRun(request, timeout=self._timeout_s))
         if reply is None:
             self.refused.append(key)
             return
         run_id = self.orders[key] = reply.run.id
         if rng.random() < 0.15:
             self.counts["cancelled"] += 1
-            await asyncio.sleep(rng.choice((0.0, rng.uniform(0.0, 3.0), rng.uniform(0.0, 60.0))))
+            pause_s = rng.choice((0.0, rng.uniform(0.0, 3.0), rng.uniform(0.0, 60.0)))
+            await asyncio.sleep(pause_s * self.offers.stretch)
             asked = runs_service_pb2.CancelRunRequest(run_id=run_id, tenant=TENANT)
-            await self._insist(lambda: self._runs.CancelRun(asked, timeout=TIMEOUT_S))
+            await self._insist(lambda: self._runs.CancelRun(asked, timeout=self._timeout_s))
         await self._look_on(run_id)
 
     async def _look_on(self, run_id: str) -> None:
@@ -96,7 +108,7 @@ class People:
                 run_id=run_id, tenant=TENANT, after_sequence=after, follow=True
             )
             try:
-                async for reply in self._runs.StreamRunEvents(request, timeout=120.0):
+                async for reply in self._runs.StreamRunEvents(request, timeout=120.0 * self.offers.stretch):
                     seen += [event.sequence for event in reply.events]
                 return
             except aio.AioRpcError:
@@ -115,6 +127,10 @@ class People:
                     return None
                 self.counts["insisted"] += 1
             await asyncio.sleep(INSIST_S)
+
+    @property
+    def _timeout_s(self) -> float:
+        return 12.0 * self.offers.stretch
 
     def _now(self) -> float:
         return self.clock.monotonic()

@@ -2,7 +2,7 @@
 
 Laws of this file:
 - what an account does happens at its own time, whatever became of who asked;
-- a submission whose connection breaks is in the records within `SETTLE_S` of that, or never: the promise on which
+- a submission whose connection breaks is in the records within `settle_s` of that, or never: the promise on which
   absence from the records counts as a proof;
 - a job is charged when it succeeds, and its content is its own: one digest, one job.
 """
@@ -21,9 +21,9 @@ from services.provider_adapter.domain.job import Content
 from services.provider_adapter.domain.media import digest
 from services.provider_adapter.domain.outcomes import Stored
 from services.provider_adapter.ports import Download, Target
+from tests.simulation.offers import Offers
 from tests.simulation.wire_to_outside import Connection, Outcome, converse
 
-SETTLE_S = 8.0
 TASKS = "/contents/generations/tasks"
 JSON = {"content-type": "application/json"}
 
@@ -111,12 +111,15 @@ class Account:
 class Outside:
     """All accounts. Implements `Transport`, `MediaStore` and `Secrets` of provider_adapter for every process."""
 
-    def __init__(self, rng: random.Random, loop: Any, names: tuple[str, ...], trace: Callable[[str], None]) -> None:
+    def __init__(self, rng: random.Random, loop: Any, offers: Offers, trace: Callable[[str], None]) -> None:
         self._rng = rng
         self._loop = loop
         self._trace = trace
-        self.accounts = {name: Account(name, f"key-{name}") for name in names}
-        self.secrets = {f"env:{name.upper()}_KEY": f"key-{name}" for name in names}
+        self._stretch = offers.stretch
+        self._submit_s = offers.submit_s
+        self.settle_s = 8.0 * offers.stretch
+        self.accounts = {name: Account(name, f"key-{name}") for name in offers.accounts}
+        self.secrets = {f"env:{name.upper()}_KEY": f"key-{name}" for name in offers.accounts}
         self.films: dict[str, bytes] = {}
         self.counts: Counter[str] = Counter()
 
@@ -137,14 +140,14 @@ class Outside:
         else:
             fate = self._drawn(account.mood.ask, "ask ")
             outcome = self._question(account, request, fate) if authorised else self._unauthorised()
-        return await converse(self._loop, self._rng, outcome, target.total_s, SETTLE_S)
+        return await converse(self._loop, self._rng, outcome, target.total_s, self.settle_s)
 
     @asynccontextmanager
     async def fetch(self, url: str) -> AsyncIterator[Download]:
         """See `Transport.fetch`."""
         film = next(job.content for job in self.jobs if job.id == url.rpartition("/")[2])
         fate = self._drawn({"ok": 0.94, "error": 0.03, "cut": 0.03}, "fetch ")
-        await self._pause(0.05, 2.0)
+        await self._pause(0.05, 2.0 * self._stretch)
         if fate == "error":
             yield Download(503, "text/html", None, _pieces(b"<html>"))
         else:
@@ -187,20 +190,22 @@ class Outside:
             return _REFUSALS[kind]() if kind in _REFUSALS else None
 
         if kind in ("hang", "slow"):
-            held = self._rng.uniform(12.0, 26.0) if kind == "slow" else self._rng.uniform(0.1, 24.0)
+            low, high = (0.4, 0.87) if kind == "slow" else (0.0, 0.8)
+            held = self._rng.uniform(low, high) * self._submit_s
             return Outcome(act, reaches_after=held, answers=kind == "slow")
         if kind == "refused":
             return Outcome(lambda: ExchangeBroken(Broken.CONNECT_REFUSED), reaches_after=0.01, answers=True)
         return Outcome(act, reaches_after=self._rng.uniform(0.02, 0.6), answers=True)
 
     def _take(self, account: Account, body: Mapping[str, Any]) -> Job:
-        now, rng = self._loop.time(), self._rng
-        length = rng.uniform(200.0, 700.0) if rng.random() < account.mood.slow else rng.uniform(3.0, 40.0)
-        starts = now + rng.choice((0.0, rng.uniform(0.5, 8.0)))
+        now, rng, stretch = self._loop.time(), self._rng, self._stretch
+        slow = rng.random() < account.mood.slow
+        length = (rng.uniform(200.0, 700.0) if slow else rng.uniform(3.0, 40.0)) * stretch
+        starts = now + rng.choice((0.0, rng.uniform(0.5, 8.0) * stretch))
         number = sum(len(other.jobs) for other in self.accounts.values()) + 1
         job = Job(
             f"cgt-{number:05d}", account.name, body["safety_identifier"], body["model"], now,
-            now + rng.uniform(0.0, 1.5), starts, starts + length, self._drawn(account.mood.job, "job "),
+            now + rng.uniform(0.0, 1.5) * stretch, starts, starts + length, self._drawn(account.mood.job, "job "),
         )  # fmt: skip
         account.jobs[job.id] = job
         self._trace(f"{account.name} takes {job.id} of {job.token[-6:]}: {job.fate}")

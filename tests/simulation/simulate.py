@@ -1,8 +1,4 @@
-"""Plays worlds and judges them. Everything that happens in one follows from its seed and the commit.
-
-make sim SEEDS=100                 # or: python -m tests.simulation.simulate --seeds 100 --first 1
-make sim SEED=4711                 # one world, with its whole trace
-"""
+"""Plays one world and judges it. Everything that happens in it follows from its seed and the commit."""
 
 import gc
 import hashlib
@@ -14,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.simulation.checkers import CHECKERS
+from tests.simulation.exercised import exercised
 from tests.simulation.loop import Stalled
 from tests.simulation.world import Planted, Simulation
 
@@ -25,10 +22,13 @@ class Report:
     """What one seed came to. `digest` is of everything that happened: equal for equal seeds."""
 
     seed: int
+    size: str
     breaches: dict[str, list[str]]
-    counts: Counter[str]
+    faults: Counter[str]
+    """What struck it, by kind."""
+    seen: Counter[str]
+    """What happened in it, see `exercised`."""
     trace: list[str]
-    runs: int
     virtual_s: float
     digest: str
 
@@ -58,26 +58,29 @@ def play(seed: int, planted: Planted | None = None) -> Report:
     level = root.level
     root.addHandler(logged)
     gc.disable()  # what a collection of cycles frees, and when, must not depend on what was played before
+    gc.freeze()  # and the one at the end has only this world to look through
     world = Simulation(seed, planted or Planted())
     breaches: dict[str, list[str]] = {}
+    seen: Counter[str] = Counter()
     try:
         story = world.play()
         story = replace(story, errors=[*logged.lines, *world.loop.failures])
         breaches = {law: found for law, check in CHECKERS.items() if (found := check(story))}
-        runs = len(story.runs)
+        seen = exercised(story)
     except Stalled as error:
-        breaches, runs = {"time_goes_on": [str(error)]}, 0
+        breaches = {"time_goes_on": [str(error)]}
     finally:
         root.removeHandler(logged)
         root.setLevel(level)
-        counts = world.counts + world.outside.counts
+        faults = world.counts + world.outside.counts
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # what died before its first step was never awaited
             world.loop.close()
-            gc.enable()
             gc.collect()
+            gc.unfreeze()
+            gc.enable()
     digest = hashlib.sha256("\n".join(world.trace).encode()).hexdigest()
-    return Report(seed, breaches, counts, world.trace, runs, world.loop.time(), digest)
+    return Report(seed, world.shape.size, breaches, faults, seen, world.trace, world.loop.time(), digest)
 
 
 def commit() -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from services.capacity.domain.leases import Lease
 from services.health.ports import Recorded
+from services.routing.domain.catalog import Catalog
 from services.routing.domain.task import Task
 from services.runs.domain.run import Event, Run
 from tests.simulation.providers import Job
@@ -25,7 +26,15 @@ class Story:
     leases: Sequence[Lease]
     """What capacity still holds, one time to live after the last Run came to rest."""
     witnessed: Sequence[str]
-    """Breaches that were seen while they happened."""
+    """Breaches of limits that were seen while they happened."""
+    seen_by_witnesses: Mapping[str, int]
+    """What witnesses counted, by what it is."""
+    superseded: Sequence[str]
+    """Words of superseded Attempts that still counted."""
+    window_s: float
+    """New Attempts begin within this time of their Task."""
+    catalogs: Mapping[int, Catalog]
+    """What each revision of the catalogue said when it was committed."""
     orders: Mapping[str, str]
     seen: Mapping[str, Sequence[int]]
     errors: Sequence[str] = field(default_factory=tuple)

@@ -9,21 +9,19 @@ from typing import Any
 
 from services.runs.domain.run import LIVE_STATES, Run
 from tests.simulation.cluster import EPOCH, Cluster, VirtualClock, world_of
-from tests.simulation.databases import Database, Makers, Stores, WitnessedCapacity
+from tests.simulation.databases import Database, Makers, Stores, WitnessedCapacity, WitnessedTasks
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.misfortune import Misfortune, Temper
 from tests.simulation.network import Network, Process, Rewrite
-from tests.simulation.offers import ACCOUNTS, SUPPLY_SLOTS
 from tests.simulation.people import TENANT, People
 from tests.simulation.providers import Outside
+from tests.simulation.shape import shape_of
 from tests.simulation.story import Story
 from tests.simulation.witness import Witness
+from tests.simulation.witness_of_tasks import TaskWitness
 
-STRIKES_S = 90.0
 LONGEST_S = 3600.0
-LEASE_TTL_S = 60.0
 ROUND_S = 2.0
-REPLICATED = ("routing", "runs", "capacity", "health")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,8 @@ class Planted:
     rewrites: Callable[[Stores], Mapping[str, Rewrite]] | None = None
     temper: Temper | None = None
     """What befalls the world, where the seed is not to choose."""
+    size: str = ""
+    """How large it is, where the seed is not to choose."""
 
 
 class Simulation:
@@ -43,26 +43,25 @@ class Simulation:
         self.seed = seed
         self.counts: Counter[str] = Counter()
         self.trace: list[str] = []
-        rng = self._rng("shape")
-        self.loop = VirtualLoop(self._rng("order"), rng.choice((0.0, 0.2, 1.0)))
-        self.orders = rng.randrange(6, 19)
-        self.spread_s = rng.choice((5.0, 60.0))
+        self.shape = shape = shape_of(self._rng("shape"), planted.size)
+        self.loop = VirtualLoop(self._rng("order"), shape.shuffle)
         clock = VirtualClock(self.loop)
         self.stores = Stores(clock, world_of(self.loop, self._rng("ids")).ids, planted.makers)
-        self.witness = Witness(self.stores, self.loop)
-        self.stores.capacity = WitnessedCapacity(self.stores.capacity, self.witness.granted)
-        self.outside = Outside(self._rng("outside"), self.loop, ACCOUNTS, self._note)
+        self.witness = Witness(self.stores, self.loop, shape.offers)
+        self.task_witness = TaskWitness(self.witness.seen)
+        self.stores.capacity = WitnessedCapacity(self.stores.capacity, self.witness)
+        self.stores.tasks = WitnessedTasks(self.stores.tasks, self.task_witness)
+        self.outside = Outside(self._rng("outside"), self.loop, shape.offers, self._note)
         self.network = Network(self.loop, self._rng("wire"), counts=self.counts, trace=self._note)
         self.temper = planted.temper
         if planted.rewrites is not None:
             self.network.rewrites = dict(planted.rewrites(self.stores))
         database = Database(self._rng("database"), self.counts)
-        self.cluster = Cluster(self.loop, self.network, self.stores, database, self.outside, str(seed))
-        self.people = People(self._rng("people"), self._bystander(), clock, self.counts)
-        subjects = (*ACCOUNTS, *SUPPLY_SLOTS)
+        self.cluster = Cluster(self.loop, self.network, self.stores, database, self.outside, shape, str(seed))
+        self.people = People(self._rng("people"), self._bystander(), clock, shape.offers, self.counts)
         self.misfortune = Misfortune(
             self._rng("misfortune"), self.loop, self.cluster, self.network, database, self.outside,
-            self._switch, subjects, self.counts, self._note,
+            self._switch, self._reprice, shape, self.counts, self._note,
         )  # fmt: skip
 
     def play(self) -> Story:
@@ -70,18 +69,19 @@ class Simulation:
         return self.loop.run(self._play())
 
     async def _play(self) -> Story:
-        rng = self._rng("replicas")
-        self.cluster.place({name: rng.choice((1, 2, 2)) for name in REPLICATED})
+        rng, shape = self._rng("coming"), self.shape
+        self.cluster.place(shape.replicas)
         await self._as_people(self.people.declare())
-        await asyncio.sleep(3.0)
+        await asyncio.sleep(shape.warm_up_s)
         ordering = [
-            self._as_people(self.people.order(number, rng.uniform(0.0, self.spread_s))) for number in range(self.orders)
+            self._as_people(self.people.order(number, rng.uniform(0.0, shape.spread_s)))
+            for number in range(shape.orders)
         ]
-        await self.misfortune.go_on(self.loop.time() + STRIKES_S, self.temper)
+        await self.misfortune.go_on(self.loop.time() + shape.strikes_s, self.temper)
         _, waiting = await asyncio.wait(ordering, timeout=LONGEST_S)
         self.witness.breaches += [f"{len(waiting)} customers never came to an end"] if waiting else []
         await self._rest()
-        await asyncio.sleep(LEASE_TTL_S + 15.0)
+        await asyncio.sleep(self.shape.lease_ttl_s * 1.25)
         return await self._told()
 
     async def _rest(self) -> None:
@@ -104,6 +104,10 @@ class Simulation:
             history=await stores.health.events(None, 0, 1_000_000),
             leases=await stores.capacity.leases(),
             witnessed=self.witness.breaches,
+            seen_by_witnesses=self.witness.seen,
+            superseded=self.task_witness.breaches,
+            window_s=self.shape.offers.window_s,
+            catalogs=self.stores.catalog.revisions,
             orders=self.people.orders,
             seen=self.people.seen,
         )
@@ -121,6 +125,9 @@ class Simulation:
 
     async def _switch(self, subject: str, on: bool) -> None:
         await self._as_people(self.people.switch(subject, on))
+
+    async def _reprice(self) -> None:
+        await self._as_people(self.people.reprice())
 
     def _rng(self, name: str) -> random.Random:
         return random.Random(f"{self.seed}:{name}")

@@ -11,21 +11,28 @@ from tests.simulation.checkers import (
     no_double_submission,
     nothing_unexpected,
     results_are_the_jobs,
+    snapshots_kept,
+    superseded_stay_silent,
 )
 from tests.simulation.story import Checker
 
-CHECKERS: dict[str, Checker] = {
-    module.__name__.rpartition(".")[2]: module.check
+_MODULES = {
+    module.__name__.rpartition(".")[2]: module
     for module in (
         no_double_submission,
         capacity_held_and_returned,
         events_without_gap,
         every_run_rests,
         closed_circuits_only,
+        superseded_stay_silent,
         attempts_within_budget,
         results_are_the_jobs,
+        snapshots_kept,
         money_adds_up,
         history_folds,
         nothing_unexpected,
     )
 }
+CHECKERS: dict[str, Checker] = {law: module.check for law, module in _MODULES.items()}
+NEEDS: dict[str, tuple[str, ...]] = {law: module.NEEDS for law, module in _MODULES.items()}
+"""What must have happened for a law to be put to the test: names of what `exercised` and the faults count."""

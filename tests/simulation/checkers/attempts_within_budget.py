@@ -4,11 +4,11 @@ window for new Attempts has closed (ATT-1..3, SEL-25)."""
 from datetime import timedelta
 from itertools import pairwise
 
-from services.routing.domain.task import Attempt
-from tests.simulation.offers import MAX_ATTEMPTS, WINDOW_S
+from tests.simulation.offers import MAX_ATTEMPTS
 from tests.simulation.story import Story
 
 SKEW = timedelta(seconds=0.5)
+NEEDS = ("attempts followed by another", "runs failed")
 
 
 def check(story: Story) -> list[str]:
@@ -21,7 +21,7 @@ def check(story: Story) -> list[str]:
         numbers = [attempt.number for attempt in task.attempts]
         if numbers != list(range(1, len(numbers) + 1)):
             breaches.append(f"task {task.id}: attempts are numbered {numbers}")
-        last = task.created_at + timedelta(seconds=WINDOW_S) + SKEW
+        last = task.created_at + timedelta(seconds=story.window_s) + SKEW
         breaches += [
             f"task {task.id}: attempt {attempt.number} began after the window"
             for attempt in task.attempts
@@ -35,8 +35,3 @@ def check(story: Story) -> list[str]:
             or later.reserved_at + SKEW < earlier.finished_at
         ]
     return breaches
-
-
-def _overlap(earlier: Attempt, later: Attempt) -> bool:
-    ended, begun = earlier.finished_at, later.reserved_at
-    return ended is None or begun is None or begun + SKEW < ended

@@ -7,6 +7,7 @@ from services.health.domain.states import State
 from services.health.domain.subjects import Subject
 from tests.simulation.story import Story
 
+NEEDS = ("trips", "probes", "steps of a recovery", "outcomes ignored as stale")
 SHUT = frozenset({State.CIRCUIT_OPEN, State.DISABLED})
 Opened = dict[tuple[Subject, int], datetime]
 

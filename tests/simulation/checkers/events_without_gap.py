@@ -4,6 +4,7 @@ each of them once (EVENT-1, SSE)."""
 from services.runs.domain.run import TERMINAL_KINDS
 from tests.simulation.story import Story
 
+NEEDS = ("events", "streams taken up")
 ENDS = frozenset(TERMINAL_KINDS.values())
 
 

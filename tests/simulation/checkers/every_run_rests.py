@@ -4,6 +4,7 @@ from services.routing.domain.task import TERMINAL_TASKS
 from services.runs.domain.run import TERMINAL_STATES
 from tests.simulation.story import Story
 
+NEEDS = ("runs succeeded", "runs failed", "runs cancelled", "takeovers")
 SAME = {"succeeded": {"succeeded"}, "failed": {"failed", "timed_out"}, "cancelled": {"cancelled"}}
 
 

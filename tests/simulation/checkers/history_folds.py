@@ -4,6 +4,8 @@ from services.health.domain.events import Health, applied
 from services.health.domain.subjects import Subject
 from tests.simulation.story import Story
 
+NEEDS = ("trips", "recoveries")
+
 
 def check(story: Story) -> list[str]:
     """Breaches."""

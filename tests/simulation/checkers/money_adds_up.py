@@ -7,6 +7,7 @@ from services.routing.domain.task import AttemptState
 from services.runs.domain.run import RunState
 from tests.simulation.story import Story
 
+NEEDS = ("attempts that cost money", "switches of supply")
 FREE = frozenset({AttemptState.NOT_ACCEPTED, AttemptState.RESERVED})
 
 

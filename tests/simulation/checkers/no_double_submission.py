@@ -6,6 +6,11 @@ from itertools import pairwise
 from tests.simulation.providers import Job
 from tests.simulation.story import Story
 
+NEEDS = (
+    "uncertain submissions", "uncertain, then accepted", "uncertain, then not_accepted", "uncertain, then unresolved",
+    "switches of supply",
+)  # fmt: skip
+
 
 def check(story: Story) -> list[str]:
     """Breaches."""

@@ -2,6 +2,8 @@
 
 from tests.simulation.story import Story
 
+NEEDS = ("killed", "paused", "request lost", "answer lost", "database away", "database unheard")
+
 
 def check(story: Story) -> list[str]:
     """Breaches."""

@@ -4,6 +4,8 @@ from services.provider_adapter.domain.media import digest
 from services.routing.domain.task import AttemptState, TaskState
 from tests.simulation.story import Story
 
+NEEDS = ("runs succeeded", "cancels that raced and lost", "cancels that raced and won")
+
 
 def check(story: Story) -> list[str]:
     """Breaches."""
