@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from msgspec import structs
+
 from libs.kernel.money import Money
 from pointsman.health.v1 import health_service_pb2
 from pointsman.provider_adapter.v1 import provider_service_pb2
@@ -113,7 +115,7 @@ class LeakyCapacity(MemoryCapacityStore):
 
     async def reserve(self, request: Request) -> Lease | Refusal:
         """Reserve for a year."""
-        return await super().reserve(replace(request, ttl=timedelta(days=365)))
+        return await super().reserve(structs.replace(request, ttl=timedelta(days=365)))
 
     async def renew(self, holder: str, lease_ids: Any, ttl: timedelta) -> Any:
         """Renew for a year."""

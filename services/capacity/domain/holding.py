@@ -1,7 +1,8 @@
 """What a holder may do with a lease after the reservation. Pure; every backend answers as these functions do."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from libs.faults.fault import Fault
 from services.capacity.domain.leases import Lease, Request

@@ -1,13 +1,16 @@
-"""The lease: slots of a Channel and a Supply together, held by somebody until a time."""
+"""The lease: slots of a Channel and a Supply together, held by somebody until a time.
 
-from dataclasses import dataclass
+Structs, where other values are dataclasses: every call makes some, and a frozen dataclass takes far longer to make.
+"""
+
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from services.capacity.domain.levels import Admission, HealthLimit, Kind, Level, Subject
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What is asked for. `tokens` are those to reserve in the windows; `ttl` runs from the reservation."""
 
     lease_id: str
@@ -34,8 +37,7 @@ class Request:
         return {Kind.CHANNEL: self.channel_health, Kind.SUPPLY: self.supply_health}.get(subject.kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """A lease as stored. `ended_at` is None while it holds, whether or not anybody noticed that it lapsed.
 
     `released` tells how it ended: given back, or lapsed. `tokens` were reserved, `used_tokens` reported afterwards
@@ -95,14 +97,14 @@ class Lease:
 def lease_of(request: Request, now: datetime) -> Lease:
     """The lease that an admitted request becomes."""
     return Lease(
-        id=request.lease_id,
-        holder=request.holder,
-        kind=request.kind,
-        channel_id=request.channel_id,
-        supply_id=request.supply_id,
-        channel_epoch=request.channel_health.epoch,
-        supply_epoch=request.supply_health.epoch,
-        tokens=request.tokens,
+        request.lease_id,
+        request.holder,
+        request.kind,
+        request.channel_id,
+        request.supply_id,
+        request.channel_health.epoch,
+        request.supply_health.epoch,
+        request.tokens,
         reserved_at=now,
         expires_at=now + request.ttl,
     )

@@ -2,7 +2,7 @@
 
 Laws of this file:
 - the order of locks is: the catalogue's row, then levels by kind (whole kind, Channel, Supply) and id, then leases;
-- reservations and releases are decided by the function `decide` of the schema, which answers as `domain.ledger`,
+- reservations and releases are decided by the function `decide_group` of the schema, which answers as `domain.ledger`,
   `domain.holding` and `domain.pacing` do; the differential tests hold the two together, step by step;
 - every member of a group is decided as if alone: releases first, then reservations in the order asked.
 """
@@ -12,7 +12,6 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
-import msgspec
 from sqlalchemy import RowMapping, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -27,12 +26,9 @@ from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
 from services.capacity.domain.pacing import SILENT, Feedback, Pace
 from services.capacity.ports import Figure, Renewal
 from services.capacity.store import statements as sql
-from services.capacity.store import tables, verdicts
+from services.capacity.store import tables
+from services.capacity.store.groups import Answer, Ask, Group
 from services.capacity.store.verdicts import Known, Return
-
-Ask = Request | Return
-Answer = Lease | Refusal | Known | None
-encode = msgspec.json.encode
 
 
 class PostgresCapacityStore:
@@ -47,7 +43,8 @@ class PostgresCapacityStore:
         """Decide, together with whoever else waits."""
         while True:
             answer = await self._group.ask(request)
-            if isinstance(answer, (Lease, Refusal)):
+            if not isinstance(answer, Known):
+                assert answer is not None, "a reservation is admitted or refused"
                 return answer
             known = await self._known(request)
             if known is not None:  # else it was forgotten between the two looks
@@ -58,35 +55,18 @@ class PostgresCapacityStore:
     ) -> Lease | None:
         """Give it back, together with whoever else waits."""
         answer = await self._group.ask(Return(lease_id, holder, used_tokens, feedback))
-        assert answer is None or isinstance(answer, Lease), "a release is not refused"
+        assert not isinstance(answer, (Refusal, Known)), "a release is not refused"
         return answer
 
     async def _decide(self, asks: Sequence[Ask]) -> Sequence[Answer | Exception]:
         """One statement, one commit; a lone reservation to which nothing objects takes the short one."""
-        if len(asks) == 1 and isinstance(asks[0], Request):
+        if len(asks) == 1 and not isinstance(asks[0], Return):
             lease = await self._alone(asks[0])
             if lease is not None:
                 return [lease]
-        requests = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Request)]
-        returns = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Return)]
-        rows = await self._lane.fetch(
-            sql.DECIDE,
-            list({request.kind for _, request in requests}),
-            list({request.channel_id for _, request in requests}),
-            list({request.supply_id for _, request in requests}),
-            [request.lease_id for _, request in requests],
-            encode([verdicts.reserve_to_script(nth, request) for nth, request in requests]).decode(),
-            encode([verdicts.release_to_script(nth, back) for nth, back in returns]).decode(),
-            [back.lease_id for _, back in returns if back.settles],
-        )
-        answers: list[Answer | Exception] = [None] * len(asks)
-        for row in rows:
-            ask = asks[row["nth"]]
-            if isinstance(ask, Request):
-                answers[row["nth"]] = verdicts.reserved(ask, row, row["at"])
-            elif row["outcome"] == "released":
-                answers[row["nth"]] = _lease(row["held"])
-        return answers
+        group = Group(asks)
+        (row,) = await self._lane.fetch(sql.DECIDE, *group.columns())
+        return group.answers(row)
 
     async def _alone(self, request: Request) -> Lease | None:
         """The lease, or None where it takes a look to decide."""

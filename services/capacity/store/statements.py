@@ -1,15 +1,15 @@
 """The statements of the PostgreSQL backend. Time is `server_time()`, a function of the schema: the server's clock.
 
-Laws of this file, and of the function `decide` in the migrations:
+Laws of this file, and of the function `decide_group` in the migrations:
 - a lease stops to count only once it is *marked* as ended. Who wants its slot marks it first; a renewal in flight holds
   the row, is skipped, and the lease counts on. So a lease can never be renewed after its slot was given away;
 - who marks, renews or releases several leases locks them in the order of their ids or skips what is locked;
 - what counts runs after the levels are locked, so that it sees what earlier groups committed.
 """
 
-RESERVE_ALONE = "SELECT reserve_alone($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS at"
+RESERVE_ALONE = "SELECT reserve_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS at"
 
-DECIDE = "SELECT * FROM decide($1, $2, $3, $4, $5, $6, $7)"
+DECIDE = "SELECT * FROM decide_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 
 END_LAPSED = """
 UPDATE lease SET ended_at = expires_at WHERE id IN (

@@ -46,7 +46,6 @@ lease = Table(
     Column("released", Boolean, nullable=False),
     Column("used_tokens", BigInteger),
     Index("lease_live_channel", "channel_id", postgresql_where=text("ended_at IS NULL")),
-    Index("lease_live_kind", "kind", postgresql_where=text("ended_at IS NULL")),
     Index("lease_lapses", "expires_at", postgresql_where=text("ended_at IS NULL")),
     Index("lease_window", "channel_id", "reserved_at"),
     Index("lease_reserved", "reserved_at"),

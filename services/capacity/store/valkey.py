@@ -9,12 +9,12 @@ Laws of this file:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
@@ -82,7 +82,8 @@ class ValkeyCapacityStore:
             raise Fault.invalid(("/ttl", f"must be at most {self._longest_ttl.total_seconds():g} seconds"))
         while True:
             answer = await self._group.ask(request)
-            if isinstance(answer, (Lease, Refusal)):
+            if not isinstance(answer, Known):
+                assert answer is not None, "a reservation is admitted or refused"
                 return answer
             found = await self._run({"op": "known", "id": request.lease_id})
             if found.get("held"):  # else it was forgotten between the two looks
@@ -93,13 +94,13 @@ class ValkeyCapacityStore:
     ) -> Lease | None:
         """Give it back, together with whoever else waits."""
         answer = await self._group.ask(Return(lease_id, holder, used_tokens, feedback))
-        assert answer is None or isinstance(answer, Lease), "a release is not refused"
+        assert not isinstance(answer, (Refusal, Known)), "a release is not refused"
         return answer
 
     async def _decide(self, asks: Sequence[Ask]) -> Sequence[Answer | Exception]:
         """One run of the script."""
         returns = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Return)]
-        requests = [(nth, ask) for nth, ask in enumerate(asks) if isinstance(ask, Request)]
+        requests = [(nth, ask) for nth, ask in enumerate(asks) if not isinstance(ask, Return)]
         reply = await self._run(
             {
                 "op": "decide",

@@ -6,7 +6,7 @@ A script decides and says which outcome it was, with figures; every word of a fa
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from libs.faults.fault import Fault
 from services.capacity.domain import ledger
@@ -18,8 +18,7 @@ from services.capacity.domain.pacing import FREEZE_MAX, Feedback
 MICROSECOND = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Return:
+class Return(NamedTuple):
     """One release as asked for."""
 
     lease_id: str

@@ -1,10 +1,10 @@
 """What becomes of leases when their server loses its memory, and what the rest of the world sees meanwhile."""
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from libs.rpc.channels import Channels
@@ -112,7 +112,7 @@ async def test_a_lease_that_had_lapsed_is_not_learned(town: Town) -> None:
     await town.advance(30)
     assert (await one.renew("h", ("1",), TTL)).lost == ("1",)
     await town.advance(90)
-    late = replace(lease, id="2", expires_at=lease.expires_at + timedelta(hours=1))
+    late = structs.replace(lease, id="2", expires_at=lease.expires_at + timedelta(hours=1))
     assert (await one.renew("h", ("2",), TTL, [late])).lost == ("2",)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from services.capacity.domain import ledger
 from services.capacity.domain.leases import Lease, Request
@@ -35,13 +36,13 @@ def half(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now
 
 def epoch_blind(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
     """Lets old work block the probe."""
-    aged = [replace(lease, supply_epoch=request.supply_health.epoch) for lease in leases]
+    aged = [structs.replace(lease, supply_epoch=request.supply_health.epoch) for lease in leases]
     return ledger.decide(levels, aged, request, now)
 
 
 def undying(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
     """Counts lapsed leases for ever."""
-    kept = [replace(lease, expires_at=now + timedelta(days=1)) for lease in leases]
+    kept = [structs.replace(lease, expires_at=now + timedelta(days=1)) for lease in leases]
     return ledger.decide(levels, kept, request, now)
 
 
@@ -136,17 +137,17 @@ def misnaming(levels: Sequence[Level], leases: Sequence[Lease], request: Request
 
 def raising(lease: Lease | None, holder: str, ttl: timedelta, now: datetime) -> Lease | None:
     """Renews the dead."""
-    return None if lease is None or lease.holder != holder else replace(lease, expires_at=now + ttl)
+    return None if lease is None or lease.holder != holder else structs.replace(lease, expires_at=now + ttl)
 
 
 def anyone(lease: Lease | None, holder: str, ttl: timedelta, now: datetime) -> Lease | None:
     """Renews for whoever asks."""
-    return None if lease is None or not lease.live(now) else replace(lease, expires_at=now + ttl)
+    return None if lease is None or not lease.live(now) else structs.replace(lease, expires_at=now + ttl)
 
 
 def twice(lease: Lease | None, holder: str, used_tokens: int | None, now: datetime) -> Lease | None:
     """Releases what has ended."""
-    return None if lease is None or lease.holder != holder else replace(lease, ended_at=now, released=True)
+    return None if lease is None or lease.holder != holder else structs.replace(lease, ended_at=now, released=True)
 
 
 ADMITTED = "admitted through a shut gate"
