@@ -46,6 +46,11 @@ PARTS: Mapping[str, Part] = {
     "lossy": Part(),
     "single": Part(slots=1),
     "narrow": Part(slots=6, channel_slots=2),
+    "paced": Part(slots=8, health={"capacity_failures": 50, "degraded_failures": 49}),
+    **{
+        f"rung-{slots}": Part(slots=slots, health={"cooldown_s": 2, "consecutive_failures": 2})
+        for slots in (1, 2, 3, 4, 8)
+    },
 }
 
 MODELS: Mapping[str, Mapping[str, Any]] = {
@@ -58,6 +63,9 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "lossy": {"bindings": ["lossy"]},
     "single": {"bindings": ["single"]},
     "crowd": {"bindings": ["five", "three", "narrow", "single"]},
+    "paced": {"bindings": ["paced"]},
+    "paced-once": {"bindings": ["paced"], "policy": "once"},
+    **{part: {"bindings": [part], "policy": "once"} for part in PARTS if part.startswith("rung-")},
 }
 
 
@@ -102,7 +110,10 @@ def _catalog(studio: str) -> str:
                 {"id": name, "version": 1, "currency": "CNY", "billing_mode": "per_second", "rate": part.rate}
                 for name, part in PARTS.items()
             ],
-            "policies": [{"id": "by-hand", "order": "manual_priority", "fallback_cost_multiplier_limit": "2.0"}],
+            "policies": [
+                {"id": "by-hand", "order": "manual_priority", "fallback_cost_multiplier_limit": "2.0"},
+                {"id": "once", "order": "manual_priority", "max_attempts": 1},
+            ],
             "degradation_rules": [_rule()],
             "models": [_model(name, facts) for name, facts in MODELS.items()],
         },
@@ -165,7 +176,7 @@ def _model(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": name,
         "kind": "video",
-        "policy": "by-hand",
+        "policy": facts.get("policy", "by-hand"),
         **profile,
         "limits": limits,
         **flags,

@@ -92,6 +92,10 @@ class Visitor(Api):
         """One line of the health view; `kind` is `channels` or `supplies`."""
         return _named((await self.get("/v1/operator/health"))[kind], name)
 
+    async def capacity_of(self, kind: str, name: str) -> dict[str, Any]:
+        """One line of the capacity view; `kind` is `channels` or `supplies`."""
+        return _named((await self.get("/v1/operator/capacity"))[kind], name)
+
     async def slots(self) -> dict[str, int]:
         """Slots in use by Supply."""
         return {item["id"]: item["in_use"] for item in (await self.get("/v1/operator/capacity"))["supplies"]}
