@@ -70,6 +70,11 @@ class ValkeyServer:
         with process.stdout as words:  # what it says after that is nobody's business; it ignores a closed pipe
             assert any("Ready to accept connections" in line for line in words), "the server did not start"
 
+    def keys(self, pattern: str) -> list[str]:
+        """Names of what it keeps now."""
+        with redis.Redis.from_url(self.url, decode_responses=True) as client:
+            return [str(key) for key in client.scan_iter(pattern)]
+
     def kill(self) -> None:
         """Without a word of warning; everything it knew is gone."""
         process, self._process = self._process, None

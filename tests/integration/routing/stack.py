@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 from google.protobuf.struct_pb2 import Struct
 
+from libs.host.hosted import Builder
 from libs.host.hosting import Host
 from libs.host.placement import placement
 from libs.rpc.faulting import faults_from_rpc
@@ -161,9 +162,9 @@ class Stack:
         self.host = await started(self.env)
 
 
-async def started(env: Mapping[str, str]) -> Host:
+async def started(env: Mapping[str, str], builders: Mapping[str, Builder] = BUILDERS) -> Host:
     """The five contexts at work; whatever was begun is undone if one does not come up."""
-    host = Host(placement(env, CONTEXTS, available=BUILDERS), env, BUILDERS)
+    host = Host(placement(env, CONTEXTS, available=builders), env, builders)
     try:
         await host.start()
     except BaseException:
@@ -173,7 +174,9 @@ async def started(env: Mapping[str, str]) -> Host:
 
 
 @contextlib.asynccontextmanager
-async def stack_over(database_url: str, folder: Path, **routing: str) -> AsyncIterator[Stack]:
+async def stack_over(
+    database_url: str, folder: Path, builders: Mapping[str, Builder] = BUILDERS, **routing: str
+) -> AsyncIterator[Stack]:
     """Everything running. `routing` are settings, for example `ROUTING_WORKER_LEASE_S="3"`."""
     fast = StudioConfig.default().adjusted(queue_s=0.0, render_s=0.2)
     config = replace(fast, render=Render(scale=0.25))
@@ -189,7 +192,7 @@ async def stack_over(database_url: str, folder: Path, **routing: str) -> AsyncIt
     async with contextlib.AsyncExitStack() as exits:
         studio = await exits.enter_async_context(Studio(config, folder / "studio"))
         session = await exits.enter_async_context(aiohttp.ClientSession())
-        stack = Stack(await started(env), studio, session, folder / "keys", env)
+        stack = Stack(await started(env, builders), studio, session, folder / "keys", env)
         try:
             yield stack
         finally:
