@@ -6,16 +6,21 @@ A pair is one reservation and its release. The floor in PostgreSQL is what one w
 leases that lapse, health or windows: a guarded update of two counters and one lease row, in one statement with a commit
 of its own. Ours runs with all nine gates on (three levels, three gates each) and the tokens settled. Every store keeps
 its promises: PostgreSQL waits for the disk.
+
+The last two columns are processor time per pair at the highest flight, of this process and of the server with all its
+processes: unlike the rates they hardly depend on what else the machine does. Where there is no /proc they are 0.
 """
 
 import argparse
 import asyncio
 import itertools
 import json
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -34,6 +39,7 @@ from services.capacity.ports import CapacityStore
 from services.capacity.store.memory import MemoryCapacityStore
 from services.capacity.store.postgres import PostgresCapacityStore
 from services.capacity.store.valkey import ValkeyCapacityStore, connect
+from tests.support import processes
 from tests.support.valkey import ValkeyServer
 from tests.support.worlds import SteeredClock
 
@@ -86,6 +92,8 @@ class Row:
     name: str
     idle_us: float
     pairs: dict[int, float]
+    client_us: float = 0.0
+    server_us: float = 0.0
 
 
 async def idle(reserve: Step, release: Step, seconds: float, prefix: str) -> float:
@@ -122,14 +130,30 @@ async def pairs(reserve: Step, release: Step, seconds: float, flight: int, prefi
     return made / (time.perf_counter() - begun)
 
 
-async def measure(name: str, reserve: Step, release: Step, seconds: float) -> Row:
-    """One row, warmed up."""
+def processor_s(root: int) -> float:
+    """Processor time that a server's processes have used so far, in seconds."""
+    ticks = 0
+    for pid in processes.tree(root):
+        with suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(name: str, reserve: Step, release: Step, seconds: float, server: int) -> Row:
+    """One row, warmed up; `server` is the server's first process."""
     await pairs(reserve, release, 0.3, 8, f"{name}-warm")
-    lone = await idle(reserve, release, seconds, name)
-    return Row(name, lone, {flight: await pairs(reserve, release, seconds, flight, name) for flight in FLIGHTS})
+    row = Row(name, await idle(reserve, release, seconds, name), {})
+    for flight in FLIGHTS:
+        before = time.process_time(), processor_s(server), time.perf_counter()
+        row.pairs[flight] = await pairs(reserve, release, seconds, flight, name)
+        made = row.pairs[flight] * (time.perf_counter() - before[2])
+        row.client_us = (time.process_time() - before[0]) / made * 1e6
+        row.server_us = (processor_s(server) - before[1]) / made * 1e6
+    return row
 
 
-async def bare_postgres(url: str, seconds: float) -> Row:
+async def bare_postgres(url: str, seconds: float, server: int) -> Row:
     """The floor: a statement and a commit each."""
     pool: Any = await asyncpg.create_pool(url, min_size=POOL, max_size=POOL, reset=no_reset, server_settings=ORDERED)
     await pool.execute(BARE_TABLES)
@@ -140,12 +164,12 @@ async def bare_postgres(url: str, seconds: float) -> Row:
     async def release(lease_id: str) -> None:
         assert await pool.execute(BARE_RELEASE, lease_id) == "UPDATE 2"
 
-    row = await measure("PostgreSQL: bare statement, a commit each", reserve, release, seconds)
+    row = await measure("PostgreSQL: bare statement, a commit each", reserve, release, seconds, server)
     await pool.close()
     return row
 
 
-async def bare_valkey(url: str, seconds: float) -> Row:
+async def bare_valkey(url: str, seconds: float, server: int) -> Row:
     """The floor: a script over two keys without gates, what waits in one turn of the loop in one pipeline."""
     client = connect(url, 10.0)
     reserve_sha = await client.script_load(BARE_SCRIPT)
@@ -165,7 +189,7 @@ async def bare_valkey(url: str, seconds: float) -> Row:
     async def release(lease_id: str) -> None:
         assert await group.ask((release_sha, lease_id)) == 1
 
-    row = await measure("Valkey: bare script, gathered in one pipeline", reserve, release, seconds)
+    row = await measure("Valkey: bare script, gathered in one pipeline", reserve, release, seconds, server)
     await client.aclose()
     return row
 
@@ -174,7 +198,7 @@ async def no_reset(_connection: object) -> None:
     """The bare statement leaves nothing behind: no round trip to clean up."""
 
 
-async def ours(name: str, store: CapacityStore, seconds: float) -> Row:
+async def ours(name: str, store: CapacityStore, seconds: float, server: int) -> Row:
     """A store of ours with nine gates on."""
     gates = (MUCH, MUCH, MUCH)
     await store.apply_levels(
@@ -193,7 +217,7 @@ async def ours(name: str, store: CapacityStore, seconds: float) -> Row:
     async def release(lease_id: str) -> None:
         assert await store.release(lease_id, "h", 80)
 
-    row = await measure(name, reserve, release, seconds)
+    row = await measure(name, reserve, release, seconds, server)
     await store.close()
     return row
 
@@ -203,16 +227,17 @@ async def table(seconds: float) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="bench-capacity-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         async with EmbeddedPostgres(Path(folder) / "pg") as server:
-            bare = await bare_postgres(server.url, seconds)
+            bare = await bare_postgres(server.url, seconds, server.pid)
             await migrate(server.url, schema="capacity", versions=VERSIONS)
             store = PostgresCapacityStore(Database(server.url, schema="capacity"))
-            gathered = await ours("PostgreSQL: capacity, nine gates, gathered", store, seconds)
+            gathered = await ours("PostgreSQL: capacity, nine gates, gathered", store, seconds, server.pid)
     with ValkeyServer() as valkey:
-        script = await bare_valkey(valkey.url, seconds)
+        script = await bare_valkey(valkey.url, seconds, valkey.pid)
         leased = await ours(
             "Valkey: capacity, nine gates, gathered",
             ValkeyCapacityStore(connect(valkey.url, 10.0), MemoryCapacityStore(SteeredClock()), TTL),
             seconds,
+            valkey.pid,
         )
     return [bare, gathered, script, leased]
 
@@ -222,10 +247,12 @@ def show(rows: Sequence[Row]) -> None:
     print(
         f"{'store':48}{'idle us':>9}{'ratio':>7}"
         + "".join(f"{f'pairs/s at {flight}':>16}{'ratio':>7}" for flight in FLIGHTS)
+        + f"{'client us':>11}{'server us':>11}"
     )
     for floor, row in zip([rows[index - index % 2] for index in range(len(rows))], rows, strict=True):
         line = f"{row.name:48}{row.idle_us:9.0f}{row.idle_us / floor.idle_us:7.2f}"
-        print(line + "".join(f"{row.pairs[f]:16,.0f}{row.pairs[f] / floor.pairs[f]:7.2f}" for f in FLIGHTS))
+        line += "".join(f"{row.pairs[f]:16,.0f}{row.pairs[f] / floor.pairs[f]:7.2f}" for f in FLIGHTS)
+        print(f"{line}{row.client_us:11.1f}{row.server_us:11.1f}")
 
 
 def main() -> None:
