@@ -38,7 +38,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "unauthenticated": "give a key with --key or POINTSMAN_KEY, or run where DATA/admin.key can be read (--data)",
     "forbidden": "this key lacks the scope; make one with `pointsman keys create --scopes …`",
     "model_not_published": "`pointsman models` lists what this key may use, `pointsman doctor` what is closed",
-    "catalog_invalid": "mend the places named above and apply again",
+    "catalog_invalid": "mend the places named above, then give the same command again",
     "catalog_not_publishable": "mend the places named above, apply, then publish again",
     "idempotency_conflict": "the key was used with another body; take a new key for a new request",
     "join_timeout": "the run goes on; `pointsman run watch` follows it",

@@ -15,6 +15,8 @@ from cli.context import Session, json_option, pass_session
 
 PAGE = 200
 EXAMPLES = 20
+EXAMPLES_OF_A_MOVE = 3
+"""A table shows so many of each move, since their reasons resemble each other; --json has up to EXAMPLES."""
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 COUNTS = ("decided", "untouched", "refused", "unreadable", "changed")
 Report = dict[str, Any]
@@ -71,6 +73,9 @@ def whatif(
         output.show_json(report)
     else:
         show(report)
+        if not any(report[name] for name in COUNTS):
+            about = f" about model {model!r}" if model else ""
+            output.console.print(f"  no decision{about} was saved in that time; --since reaches further back")
 
 
 async def read_pages(api: Api, body: dict[str, Any], *, quiet: bool) -> Report:
@@ -141,10 +146,21 @@ def show(report: Report) -> None:
     if report["moves"]:
         rows = [(item["model"], item["from_choice"], item["to_choice"], item["count"]) for item in report["moves"]]
         say(output.table("Changes", ("model", "from", "to", "decisions"), rows))
-        say(
-            output.table("Examples", ("task", "round", "from", "to", "quote", "why"), map(_example, report["examples"]))
-        )
+        shown = map(_example, _few_of_each(report["examples"]))
+        say(output.table("Examples", ("task", "round", "from", "to", "quote", "why"), shown))
     say("Health and capacity are as they were at each decision; what a change would have done to them is not known.")
+
+
+def _few_of_each(examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first of each move, in their order."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    few = []
+    for item in examples:
+        move = (item["model"], item["from_choice"], item["to_choice"])
+        seen[move] += 1
+        if seen[move] <= EXAMPLES_OF_A_MOVE:
+            few.append(item)
+    return few
 
 
 def _figures(sides: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -115,6 +115,26 @@ def test_tables_say_what_would_have_been(policy: str) -> None:
     assert "Health and capacity are as they were" in said.output
 
 
+def test_nothing_found_says_so(policy: str) -> None:
+    """SEL-23, OPS-8: a model that nobody asked for, or too short a time, is no success without a word."""
+    nothing = page(0, "0.00") | {"decided": 0, "refused": 0, "moves": [], "examples": [], "rounds": 0}
+    said = invoke(whatif, FakeServer({"/v1/operator/whatif": nothing}), "--policy", policy, "--model", "nobody")
+    assert said.exit_code == 0
+    assert "no decision about model 'nobody' was saved in that time" in said.output.replace("\n", " ")
+
+
+def test_a_move_is_shown_by_a_few_examples(policy: str) -> None:
+    """SEL-23: reasons of one move resemble each other: three are shown, and of every move some."""
+    (one,) = page(9, "1.00")["examples"]
+    many = [one | {"task_id": f"SAME{number}"} for number in range(9)] + [
+        one | {"task_id": "OTHER", "to_choice": "z/z"}
+    ]
+    told = page(9, "1.00") | {"examples": many}
+    said = invoke(whatif, FakeServer({"/v1/operator/whatif": told}), "--policy", policy)
+    assert [f"SAME{number}" in said.output for number in range(5)] == [True, True, True, False, False]
+    assert "OTHER" in said.output
+
+
 @pytest.mark.parametrize(
     "arguments", [(), ("--since", "24h"), ("--since", "tomorrow", "--policy", "POLICY"), ("--policy", "nowhere.yaml")]
 )
