@@ -58,11 +58,11 @@ differential: setup ## compare every backend of capacity with the model over ten
 	@POINTSMAN_DIFFERENTIAL=20 $(BIN)/python -m pytest -p no:cacheprovider -o log_cli=true -o timeout=1800 tests/contract/capacity/test_differential.py
 
 # What `make drills` plays in the large size; CI plays the same in the small one.
-DRILLS ?= tests/e2e/test_replicas.py tests/e2e/test_dispatchers.py
+DRILLS ?= tests/e2e/test_replicas.py tests/e2e/test_dispatchers.py tests/integration/routing/test_replay_of_a_run.py
 
 .PHONY: drills
 drills: setup ## drills with real processes in the large size (DRILLS=path): replicas, dispatchers, what freezes and goes away
-	@POINTSMAN_DRILLS=1 $(BIN)/python -m pytest -p no:cacheprovider -o timeout=1800 --durations=0 $(DRILLS)
+	@POINTSMAN_DRILLS=1 $(BIN)/python -m pytest -p no:cacheprovider -o timeout=1800 --durations=0 -o log_cli=true $(DRILLS)
 
 .PHONY: check
 check: lint test ## everything CI checks
