@@ -9,6 +9,7 @@ from services.cost_quote.domain.pricing import Unpriced
 from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, one_time_book
 from services.cost_quote.domain.rules import BillingMode
 
+_MODES = {mode: quote_pb2.BillingMode.Value(f"BILLING_MODE_{mode.upper()}") for mode in BillingMode}
 _KINDS = {"exact": quote_pb2.QUOTE_KIND_EXACT, "ceiling": quote_pb2.QUOTE_KIND_CEILING}
 
 
@@ -20,7 +21,7 @@ def mode_from_proto(mode: quote_pb2.BillingMode.ValueType) -> BillingMode | None
 
 def mode_to_proto(mode: BillingMode) -> quote_pb2.BillingMode.ValueType:
     """The enum's value of that mode."""
-    return quote_pb2.BillingMode.Value(f"BILLING_MODE_{mode.upper()}")
+    return _MODES[mode]
 
 
 def candidate_from_proto(candidate: quote_pb2.Candidate) -> Candidate:
@@ -37,17 +38,18 @@ def quote_to_proto(supply: str, quote: Quote | Unpriced) -> quote_pb2.CandidateQ
     """A candidate's price, or why there is none."""
     if isinstance(quote, Unpriced):
         return quote_pb2.CandidateQuote(supply_id=supply, unpriced_reason=quote.reason)
+    rule, amount = quote.price_rule, money_to_proto(quote.amount)
     return quote_pb2.CandidateQuote(
         supply_id=supply,
         quote=quote_pb2.Quote(
-            amount=money_to_proto(quote.amount),
-            original_amount=money_to_proto(quote.original),
-            rule_id=quote.price_rule.id,
-            rule_version=quote.price_rule.version,
+            amount=amount,
+            original_amount=amount if rule.currency == quote.book.currency else money_to_proto(quote.original),
+            rule_id=rule.id,
+            rule_version=rule.version,
             exchange_rate=format(quote.exchange_rate, "f"),
             rate_revision=quote.book.revision,
             kind=_KINDS[quote.kind],
-            billing_mode=mode_to_proto(quote.price_rule.billing_mode),
+            billing_mode=mode_to_proto(rule.billing_mode),
             explanation=quote.explanation,
         ),
     )

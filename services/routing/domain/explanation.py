@@ -14,6 +14,7 @@ from services.routing.domain.guardrails import amount
 Steps = tuple[str, str, str, str]
 Reasons = Mapping[tuple[str, str], int]
 """How many fates have this step and this reason."""
+VIDEO = Kind.VIDEO
 FIRST_PART = frozenset({"SEL-4", "SEL-5", "SEL-6", "CAT-6", "TIER-3"})
 SECOND_PART = frozenset({"SEL-8", "SEL-9", "ATT-3a"})
 THIRD_PART = frozenset({"SEL-10", "SEL-11"})
@@ -48,7 +49,7 @@ def _match(inputs: Inputs, reasons: Reasons, bound: int) -> str:
     words = f"Hard capability match: {fit} of {bound} supplies fit{_because(reasons, FIRST_PART)}"
     skipped = _because(reasons, NOT_LOOKED_AT)
     words += f"; not looked at{skipped}" if skipped else ""
-    if inputs.model.kind is Kind.VIDEO:
+    if inputs.model.kind is VIDEO:
         words += f". {_real_person(inputs, reasons)}"
     return words + "."
 
@@ -69,7 +70,7 @@ def _standing(reasons: Reasons, bound: int) -> str:
 def _policy(inputs: Inputs, fates: Sequence[Fate], reasons: Reasons, baseline: Money | None, ending: str) -> str:
     policy = inputs.policy
     base = f"baseline {amount(baseline.amount)} {baseline.currency}" if baseline else "no baseline"
-    words = f"Policy {policy.id} ({policy.order}), {base}, spent {amount(inputs.spent.amount)}"
+    words = f"Policy {policy.id} ({policy.order.value}), {base}, spent {amount(inputs.spent.amount)}"
     words += f"{_because(reasons, THIRD_PART)}: "
     ranked = len(fates) - sum(reasons.values())
     if not ranked:

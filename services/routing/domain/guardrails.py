@@ -86,6 +86,8 @@ def baseline_of(quotes: Iterable[Decimal]) -> Decimal | None:
 def amount(value: Decimal) -> str:
     """An amount for a person: at least two decimals, no further zeros at the end."""
     text = str(value)
+    if text.isdecimal() and len(text) < SHORT - 2:
+        return f"{text}.00"
     if "." not in text or "E" in text or len(text) > SHORT:
         return _of_any_length(value)
     text = text.rstrip("0")

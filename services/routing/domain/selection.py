@@ -54,6 +54,10 @@ class _Pass:
     field: Sequence[Candidate] = ()
 
 
+SERVES, FULLY_BOOKED, DEGRADED = _Ending.SERVES, _Ending.FULL, Tier.DEGRADED
+"""Looked up once: the member of an enumeration is found by a call."""
+
+
 def select(inputs: Inputs) -> Decision:
     """Decide what is to be done with one Task now. Raises nothing: what is wrong is a fate or a failure code."""
     market = market_of(inputs)
@@ -77,7 +81,7 @@ def select(inputs: Inputs) -> Decision:
         strict=strict,
         asked=asked,
     )
-    if final.ending is _Ending.SERVES:
+    if final.ending is SERVES:
         order = (lambda candidate: key_of(inputs, candidate)) if final.emergency else _KEY
         return served(round_, final.tier, sorted(final.field, key=order))
     return unserved(round_, Verdict.FAIL if final.ending is _Ending.NEVER else Verdict.WAIT)
@@ -114,16 +118,16 @@ def _search(inputs: Inputs, candidates: dict[Tier, list[Candidate]], strict: boo
     spill = spills(inputs)
     tried = frozenset(inputs.tried)
     last = _walk(candidates, tried, False, strict, spill)
-    if last.ending in (_Ending.SERVES, _Ending.FULL):
+    if last.ending in (SERVES, FULLY_BOOKED):
         return last
     if tried:
         last = _walk(candidates, frozenset(), False, strict, spill)
-        if last.ending in (_Ending.SERVES, _Ending.FULL):
+        if last.ending in (SERVES, FULLY_BOOKED):
             return last
     if inputs.policy.emergency_availability:
         for excluded in dict.fromkeys((tried, frozenset())):
             found = _walk(candidates, excluded, True, strict, spill)
-            if found.ending in (_Ending.SERVES, _Ending.FULL):
+            if found.ending in (SERVES, FULLY_BOOKED):
                 return found
             last = found
     return last
@@ -135,7 +139,7 @@ def _walk(
     reached: list[Tier] = []
     waits: set[str] = set()
     for tier in TIERS:
-        if tier is Tier.DEGRADED and (strict or FULL in waits):
+        if tier is DEGRADED and (strict or FULL in waits):
             break
         reached.append(tier)
         pool = candidates[tier]
@@ -144,11 +148,11 @@ def _walk(
         for layer in _layers(pool):
             field = [c for c in layer if c.drop is None and (c.over is None or c.affordable(emergency))]
             if field:
-                return _Pass(_Ending.SERVES, tuple(reached), excluded, emergency, tier, field)
+                return _Pass(SERVES, tuple(reached), excluded, emergency, tier, field)
             waits.update(candidate.waits_for(emergency) for candidate in layer)
             if FULL in waits and not spill:
-                return _Pass(_Ending.FULL, tuple(reached), excluded, emergency)
-    ending = _Ending.FULL if FULL in waits else _Ending.HEALS if waits & {HEAL, LATER} else _Ending.NEVER
+                return _Pass(FULLY_BOOKED, tuple(reached), excluded, emergency)
+    ending = FULLY_BOOKED if FULL in waits else _Ending.HEALS if waits & {HEAL, LATER} else _Ending.NEVER
     return _Pass(ending, tuple(reached), excluded, emergency)
 
 
