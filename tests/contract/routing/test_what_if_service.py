@@ -256,7 +256,7 @@ async def test_refused_and_unreadable_rounds_are_counted_apart(home: House) -> N
         ({"policy_yaml": COST_FIRST, "page_token": "nonsense"}, "malformed_request", "page token"),
         ({"policy_yaml": "order: cheapest"}, "catalog_invalid", "order: must not be 'cheapest'"),
         ({"policy_yaml": "[1]"}, "catalog_invalid", "must be a mapping"),
-        ({"policy_yaml": "a: ["}, "catalog_invalid", "line 1"),
+        ({"policy_yaml": "a: ]"}, "catalog_invalid", "line 1"),
         ({"policy_yaml": "policies: [{id: x, ordr: y}]"}, "catalog_invalid", "policies[0].ordr"),
         ({"prices_yaml": "currency: CNY"}, "catalog_invalid", "neither a price nor a rate"),
         ({"prices_yaml": "prices: [{id: a, currency: CNY, billing_mode: per_second}]"}, "catalog_invalid", "rate"),
