@@ -40,6 +40,7 @@ from pointsman.routing.v1 import catalog_service_pb2, routing_service_pb2
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceStub
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
 from services.__main__ import BUILDERS
+from tests.support.processes import cpu_seconds, tree
 
 CONTEXTS = ("health", "cost_quote", "capacity", "provider_adapter", "routing")
 CALL_S = 60.0
@@ -120,7 +121,9 @@ def asked(task_id: str) -> routing_service_pb2.SubmitTaskRequest:
     return request
 
 
-async def throughput(routing: Any, watcher: Any, tasks: int, flights: int, run: str) -> dict[str, float]:
+async def throughput(
+    server: EmbeddedPostgres, routing: Any, watcher: Any, tasks: int, flights: int, run: str
+) -> dict[str, float]:
     """From the first submission to the end of the last Task, `flights` submitters at once."""
     numbers = iter(range(tasks))
 
@@ -128,7 +131,7 @@ async def throughput(routing: Any, watcher: Any, tasks: int, flights: int, run: 
         for number in numbers:
             await routing.SubmitTask(asked(f"{run}-{number}"), timeout=CALL_S)
 
-    began, cpu = time.perf_counter(), time.process_time()
+    began, cpu, database = time.perf_counter(), time.process_time(), cpu_seconds(tree(server.pid))
     await asyncio.gather(*(submitter() for _ in range(flights)))
     submitted = time.perf_counter() - began
     await ended(watcher, run, tasks)
@@ -137,6 +140,7 @@ async def throughput(routing: Any, watcher: Any, tasks: int, flights: int, run: 
         "tasks_per_s": tasks / took,
         "submitted_per_s": tasks / submitted,
         "python_cpu_ms_per_task": (time.process_time() - cpu) / tasks * 1000,
+        "database_cpu_ms_per_task": (cpu_seconds(tree(server.pid)) - database) / tasks * 1000,
     }
 
 
@@ -211,12 +215,12 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
             instant = InstantProvider()
             watcher = await asyncpg.connect(server.url)
             async with chain(server.url, folder, instant) as (_, routing):
-                await throughput(routing, watcher, 200, 16, "warm")
+                await throughput(server, routing, watcher, 200, 16, "warm")
                 figures["lone"] = await lone(routing, instant, watcher, options.lone)
                 profile = cProfile.Profile() if options.profile else None
                 if profile:
                     profile.enable()
-                figures["chain"] = await throughput(routing, watcher, options.tasks, options.flights, "load")
+                figures["chain"] = await throughput(server, routing, watcher, options.tasks, options.flights, "load")
                 if profile:
                     profile.disable()
                     profile.dump_stats(options.profile)
