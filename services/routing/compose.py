@@ -26,6 +26,7 @@ from services.routing.app.hear_late import hear_late
 from services.routing.app.keep_leases import keep_leases
 from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
+from services.routing.app.sending import Sending
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.turn import place_all
 from services.routing.app.usher import Usher
@@ -71,7 +72,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
     view = CatalogView(stores.catalog, world.clock)
     desk = _desk(settings, channels, world, stores, view)
     queues = (
-        WorkQueue(desk, Lane.DISPATCH, settings.dispatch_concurrency, perform_step),
+        WorkQueue(desk, Lane.DISPATCH, settings.dispatch_concurrency, perform_step, aside=lambda: desk.sending.total),
         WorkQueue(desk, Lane.FOLLOW, settings.follow_concurrency, perform_step, settings.follow_per_s),
     )
     push = CatalogPush(view, desk.health, desk.capacity, desk.quotes, world.clock)
@@ -120,6 +121,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         turn=Gathering(place_all, lambda ask: ask[1].id),
         usher=Usher(stores.tasks, world.clock, settings.waiting_look_s),
         errands=Errands(),
+        sending=Sending(settings.submissions_per_channel),
     )
 
 

@@ -22,7 +22,9 @@ class Settings:
     scan_interval_s: float = 0.5
     """The durable queue is scanned at least this often (ATT-9)."""
     dispatch_concurrency: int = 128
-    """Tasks that one process selects and submits at once."""
+    """Tasks that one process decides at once; those that are being submitted are not counted."""
+    submissions_per_channel: int = 128
+    """Submissions to one Channel that one process has under way at once, about."""
     follow_concurrency: int = 64
     """Tasks that one process polls, reconciles or stops at once."""
     follow_per_s: float = 400.0
@@ -74,7 +76,14 @@ class Settings:
                 f"capacity_ttl_s must be at most {CAPACITY_TTL_MAX}, or every reservation would be refused (CAP-3)",
             ),
             (
-                min(self.claim_batch, self.follow_per_s, self.dispatch_concurrency, self.follow_concurrency) >= 1,
+                min(
+                    self.claim_batch,
+                    self.follow_per_s,
+                    self.dispatch_concurrency,
+                    self.submissions_per_channel,
+                    self.follow_concurrency,
+                )
+                >= 1,
                 "counts are above 0",
             ),
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.store.gathering import Gathering
+from services.routing.app.sending import Sending
 from services.routing.app.usher import Usher
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
@@ -78,6 +79,7 @@ class Desk:
     """From the snapshots to the reservation: see `turn`."""
     usher: Usher
     errands: Errands
+    sending: Sending
 
     def now(self) -> datetime:
         """The wall time."""

@@ -17,7 +17,8 @@ NOT_SENT = frozenset({"overloaded", "unimplemented", "deadline_required"})
 async def submit_attempt(desk: Desk, task: Task, attempt: Attempt, channel: Channel, supply: Supply) -> None:
     """Send it and write down what came of it. `task` is claimed and durably in `submitting`."""
     try:
-        sent = await desk.provider.submit(channel, supply, attempt)
+        with desk.sending.to(channel.id):
+            sent = await desk.provider.submit(channel, supply, attempt)
     except Fault as error:
         failure = failure_of(error)
         if failure.code in NOT_SENT:

@@ -76,7 +76,10 @@ def _decided(found: Sequence[Gathered | BaseException], views: Views) -> list[Pl
 async def _placed(desk: Desk, item: Placed | Exception) -> Placed | Exception:
     if isinstance(item, Exception) or item.gathered.inputs is None or item.decision.verdict is not Verdict.CHOSEN:
         return item
-    attempt_id = desk.world.ids.ulid()
+    channel = item.gathered.inputs.supplies[item.decision.chosen].channel
+    attempt_id, sending = desk.world.ids.ulid(), desk.sending.under_way(channel)
+    if sending >= desk.sending.most:
+        return replace(item, refused=Refused(f"channel {channel}", "submissions", desk.sending.most, sending))
     try:
         answer = await _reserve(desk, attempt_id, item.gathered.inputs, item.decision)
     except Fault as fault:

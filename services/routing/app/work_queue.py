@@ -33,9 +33,17 @@ class WorkQueue:
     """One lane. `scan` and `prolong` are ticks; `drain` ends what is in hand."""
 
     def __init__(
-        self, desk: Desk, lane: Lane, concurrency: int, perform: StepRunner, per_s: float = float("inf")
+        self,
+        desk: Desk,
+        lane: Lane,
+        concurrency: int,
+        perform: StepRunner,
+        per_s: float = float("inf"),
+        aside: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`concurrency` steps at once; at most `per_s` begin in a second, of which a second's worth may be saved up."""
+        """`concurrency` steps at once, those `aside` not counted; at most `per_s` begin in a second, of which a
+        second's worth may be saved up."""
+        self._aside = aside
         self._desk = desk
         self._per_s = per_s
         self._allowed = per_s
@@ -52,7 +60,8 @@ class WorkQueue:
 
     async def scan(self) -> bool:
         """Claim what is due, as far as there is room, and begin its steps. True when there may be more."""
-        room = min(self._concurrency - len(self._running), self._desk.settings.claim_batch, self._allowance())
+        places = self._concurrency + self._aside() - len(self._running)
+        room = min(places, self._desk.settings.claim_batch, self._allowance())
         if room <= 0:
             return False
         now, until, held_until = self._desk.now(), *self._lease()

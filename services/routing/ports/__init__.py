@@ -115,7 +115,8 @@ class Refused:
     level: str
     """For example `supply ark-main/seedance`."""
     gate: str
-    """`concurrency`, `requests`, `tokens`, `health`, `stale_health`, `adaptive`, `frozen` or `learning`."""
+    """`concurrency`, `requests`, `tokens`, `health`, `stale_health`, `adaptive`, `frozen`, `learning` or
+    `submissions`."""
     limit: int
     used: int
     retry_at: datetime | None = None

@@ -12,6 +12,7 @@ from libs.kernel.world import World
 from libs.store.gathering import Gathering
 from services.routing.app.desk import Bell, Desk, Errands
 from services.routing.app.perform_step import perform_step
+from services.routing.app.sending import Sending
 from services.routing.app.submit_task import Submission, submit_task
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.turn import place_all
@@ -362,10 +363,11 @@ def stage(
         turn=Gathering(place_all, lambda ask: ask[1].id),
         usher=usher,
         errands=Errands(),
+        sending=Sending(given.submissions_per_channel),
     )
     return replace(
         wiring,
         desk=desk,
-        dispatch=WorkQueue(desk, Lane.DISPATCH, 64, perform_step),
+        dispatch=WorkQueue(desk, Lane.DISPATCH, 64, perform_step, aside=lambda: desk.sending.total),
         follow=WorkQueue(desk, Lane.FOLLOW, 64, perform_step),
     )

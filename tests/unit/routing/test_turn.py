@@ -90,3 +90,33 @@ async def test_polls_keep_to_their_pace():
         polled.append(sum(1 for call, _ in play.provider.calls if call == "poll"))
         play.clock.advance(1)
     assert [after - before for before, after in itertools.pairwise(polled)] == [5, 5, 5, 5]
+
+
+async def test_a_channel_that_hangs_is_not_in_the_way_of_others():
+    """CAP-11: submissions under way take no place where Tasks are decided, and of one Channel there are so many."""
+    play = stage(offers=catalog(supply("a/clip", slots=500)), submissions_per_channel=40)
+    hanging, go_on = asyncio.Event(), asyncio.Event()
+
+    async def effect(name: str) -> None:
+        if name == "provider.submit":
+            hanging.set()
+            await go_on.wait()
+
+    play.provider.effect = effect
+    narrow = WorkQueue(play.desk, Lane.DISPATCH, 8, perform_step, aside=lambda: play.desk.sending.total)
+    for number in range(100):
+        await play.submit(f"t{number:02}")
+    for _ in range(20):
+        await narrow.scan()
+        for _ in range(40):
+            await asyncio.sleep(0)
+    assert 40 <= play.desk.sending.total < 40 + 8
+    waiting = [await play.task(f"t{number:02}") for number in range(100)]
+    assert sum(task.state is TaskState.QUEUED for task in waiting) == 100 - play.desk.sending.total
+    assert {task.waiting_reason for task in waiting if task.rounds and task.state is TaskState.QUEUED} == {
+        "capacity: channel a submissions 40 of 40"
+    }
+    go_on.set()
+    await narrow.settled()
+    await play.pass_time(5)
+    assert {(await play.task(f"t{number:02}")).state for number in range(100)} == {TaskState.SUCCEEDED}
