@@ -72,6 +72,10 @@ class Routing(Protocol):
         """Hand the node's Task over; doing it twice is one Task."""
         ...
 
+    async def withdraw(self, run: Run) -> None:
+        """See to it that the node's Task ends: a hand-over that is still under way finds it cancelled."""
+        ...
+
     async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
         """Those Tasks as they are now, by id; missing ones are left out."""
         ...

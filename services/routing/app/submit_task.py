@@ -1,14 +1,17 @@
 """Takes a request into care: checked at the door, then durable; everything else is the queue's work."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
+from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.domain.admission import admit
 from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.request import Request
 from services.routing.domain.task import Task, TaskState
+
+WITHDRAWN = "the run was cancelled before it was handed over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class Submission:
     request: Request
     run_id: str = ""
     node_id: str = ""
+    cancel_requested: bool = False
+    """It is to end: whoever hands it over without this, later, is to find it ended."""
 
 
 async def check_task(desk: Desk, submission: Submission) -> None:
@@ -31,6 +36,8 @@ async def submit_task(desk: Desk, submission: Submission) -> Task:
 
     Faults: those of `check_task`; `idempotency_conflict` when the id was used for another request.
     """
+    if submission.cancel_requested:
+        return await _take_to_its_end(desk, submission)
     try:
         catalog, model = await _admitted(desk, submission.request)
     except Fault:
@@ -38,18 +45,36 @@ async def submit_task(desk: Desk, submission: Submission) -> Task:
         if known is None:
             raise
     else:
-        task = Task(
-            id=submission.task_id,
-            request=submission.request,
-            kind=str(model.kind),
-            state=TaskState.QUEUED,
-            created_at=desk.now(),
-            spent=Money.zero(catalog.currency),
-            run_id=submission.run_id,
-            node_id=submission.node_id,
-            waiting_reason="queue: not yet looked at",
-        )
-        known = await desk.store.add(task)
+        known = await desk.store.add(_task(desk, submission, str(model.kind), catalog))
+    return _same(desk, submission, known)
+
+
+async def _take_to_its_end(desk: Desk, submission: Submission) -> Task:
+    """Keep it with its cancel from the first moment on (ATT-8). The catalogue has no say: nothing is sent."""
+    catalog = await desk.catalog.current()
+    model = catalog.models.get(submission.request.model)
+    task = _task(desk, submission, str(model.kind) if model else "", catalog)
+    known = await desk.store.add(replace(task, cancel_requested=True, cancel_reason=WITHDRAWN))
+    _same(desk, submission, known)
+    return known if known.cancel_requested else await cancel_task(desk, known.id, WITHDRAWN)
+
+
+def _task(desk: Desk, submission: Submission, kind: str, catalog: Catalog) -> Task:
+    return Task(
+        id=submission.task_id,
+        request=submission.request,
+        kind=kind,
+        state=TaskState.QUEUED,
+        created_at=desk.now(),
+        spent=Money.zero(catalog.currency),
+        run_id=submission.run_id,
+        node_id=submission.node_id,
+        waiting_reason="queue: not yet looked at",
+    )
+
+
+def _same(desk: Desk, submission: Submission, known: Task) -> Task:
+    """The Task that stands, if it is the one that was handed over."""
     if known.request != submission.request:  # as values: a store may spell 1e16 as 10000000000000000
         raise Fault.of("idempotency_conflict", f"task {submission.task_id!r} was first submitted with another request")
     desk.bell.ring()

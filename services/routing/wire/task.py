@@ -48,7 +48,7 @@ def submission_from_proto(message: routing_service_pb2.SubmitTaskRequest) -> Sub
         priority=PRIORITIES[options.priority],
         deadline=time_from_proto(options.deadline_time),
     )
-    return Submission(message.request_id, request, message.run_id, message.node_id)
+    return Submission(message.request_id, request, message.run_id, message.node_id, message.cancel_requested)
 
 
 def query_from_proto(message: routing_service_pb2.ListTasksRequest) -> TaskQuery:

@@ -7,6 +7,7 @@ open while routing is asked; a write that finds a newer revision is dropped, bec
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
@@ -17,6 +18,7 @@ from services.runs.domain.run import Failure, Run, RunState
 from services.runs.ports import Routing, Runs
 
 BATCH = 200
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -80,9 +82,10 @@ class Advance:
         return False
 
     async def _stop(self, run: Run) -> bool:
-        """A cancel before the start: ends the Run if routing has no Task of it, else leaves the end to it (ATT-8).
+        """A cancel before the start: ends the Run once its Task has ended unsent, else leaves the end to it (ATT-8).
 
-        An earlier process may have handed the Task over and died before it could say so.
+        An earlier process may have handed the Task over and died before it could say so; one that stands still may yet
+        do it. So a Task that routing does not know is handed over as cancelled: whoever comes later finds it ended.
         """
         now = self._world.clock.now()
         try:
@@ -90,7 +93,11 @@ class Advance:
         except Fault as fault:
             log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
             return False
-        if run.node.task_id not in known:
+        task = known.get(run.node.task_id)
+        if task is None:
+            await self._quietly(run, self._routing.withdraw, run)
+            return False
+        if task.state == "cancelled" and not task.attempts:
             return await self._save(run, engine.cancelled_before_start(run, now))
         saved = await self._save(run, engine.started(run, now))
         await self._quietly(run, self._routing.cancel, run.node.task_id)
@@ -106,7 +113,7 @@ class Advance:
         await self._hub.tell(saved.id, saved.last_sequence)
         return True
 
-    async def _quietly(self, run: Run, call: Callable[[str], Awaitable[None]], argument: str) -> None:
+    async def _quietly(self, run: Run, call: Callable[[T], Awaitable[None]], argument: T) -> None:
         """One Run's trouble must not hold up the others; the next tick tries again."""
         try:
             await call(argument)

@@ -29,10 +29,13 @@ class RoutingPeer:
     @faulting
     async def submit(self, run: Run) -> None:
         """See the port."""
-        request = wire.submission(run.tenant, run.order)
-        request.request_id = run.node.task_id
-        request.run_id = run.id
-        request.node_id = run.node.id
+        await self._stub.SubmitTask(_handed_over(run), timeout=TIMEOUT_S)
+
+    @faulting
+    async def withdraw(self, run: Run) -> None:
+        """See the port."""
+        request = _handed_over(run)
+        request.cancel_requested = True
         await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
 
     @faulting
@@ -47,3 +50,11 @@ class RoutingPeer:
         """See the port."""
         request = pb.CancelTaskRequest(task_id=task_id, reason="the run was cancelled")
         await self._stub.CancelTask(request, timeout=TIMEOUT_S)
+
+
+def _handed_over(run: Run) -> pb.SubmitTaskRequest:
+    request = wire.submission(run.tenant, run.order)
+    request.request_id = run.node.task_id
+    request.run_id = run.id
+    request.node_id = run.node.id
+    return request

@@ -52,6 +52,15 @@ async def claimed(store: Any, task_id: str = "t1", **request: Any) -> Any:
     return task
 
 
+async def test_a_task_may_be_kept_with_its_cancel(store: Any):
+    """ATT-8: the flag is there from the first moment, and the queue hands the Task out with it."""
+    await store.add(replace(queued("t1"), cancel_requested=True, cancel_reason="withdrawn"))
+    (task,) = await store.claim(Lane.DISPATCH, "w1", 5, at(0), UNTIL)
+    assert (task.cancel_requested, task.cancel_reason) == (True, "withdrawn")
+    saved = await store.save(write(task, transitions.cancelled(task, at(1))))
+    assert saved.state is TaskState.CANCELLED
+
+
 async def test_a_task_is_kept_whole(store: Any):
     """CAT-2: every field of a Task and its Attempts comes back as it went in."""
     task = await claimed(store, deadline=at(900), priority="high", billing_mode="per_second", degradation="strict")

@@ -9,7 +9,7 @@ from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.read_tasks import get_task
-from services.routing.app.submit_task import Submission, check_task
+from services.routing.app.submit_task import Submission, check_task, submit_task
 from services.routing.domain.request import Request
 from services.routing.domain.task import AttemptState, Failure, TaskState
 from services.routing.ports import Polled, TaskQuery
@@ -41,6 +41,20 @@ async def test_a_cancel_before_submission_never_calls_the_provider():
     await play.work()
     assert (await play.task("t2")).state is TaskState.CANCELLED
     assert [name for name, _ in play.provider.calls] == ["submit"]
+
+
+async def test_what_is_handed_over_as_cancelled_never_begins():
+    """ATT-8: a submission of the same Task that was on its way finds it ended, and one that came before is ended."""
+    play = stage()
+    first = await play.submit("early")
+    for name in ("late", "early"):
+        taken = await submit_task(play.desk, Submission(name, first.request, cancel_requested=True))
+        assert taken.cancel_requested
+    assert (await play.submit("late")).cancel_requested
+    await play.work()
+    assert [(await play.task(name)).state for name in ("late", "early")] == [TaskState.CANCELLED] * 2
+    assert play.provider.calls == []
+    assert (await play.submit("late")).state is TaskState.CANCELLED
 
 
 async def test_a_cancel_between_decision_and_intent_still_never_calls_the_provider():

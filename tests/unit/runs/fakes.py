@@ -15,6 +15,7 @@ class FakeRouting:
     views: dict[str, TaskView] = field(default_factory=dict)
     submitted: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
     fault: Fault | None = None
     """What every submission raises, if anything."""
     during_submit: Callable[[], Awaitable[None]] | None = None
@@ -32,6 +33,11 @@ class FakeRouting:
         self.submitted.append(run.node.task_id)
         if self.during_submit is not None:
             await self.during_submit()
+
+    async def withdraw(self, run: Run) -> None:
+        """A Task that ends unsent, unless there is one."""
+        self.withdrawn.append(run.node.task_id)
+        self.views.setdefault(run.node.task_id, TaskView(run.node.task_id, 2, "cancelled", None))
 
     async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
         """Those that are known."""

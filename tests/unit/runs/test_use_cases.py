@@ -195,14 +195,34 @@ async def test_a_cursor_that_lies_ahead_is_refused(after: int) -> None:
 
 
 async def test_a_cancel_before_the_start_ends_the_run_and_calls_nobody() -> None:
-    """ATT-8: what was never handed over ends with the next tick; cancelling again is harmless."""
+    """ATT-8: what was never handed over is handed over as cancelled, and ends so; cancelling again is harmless."""
     house = House()
     run = await house.create()
     assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
     assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
     await house.advance.submit_pending()
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.PENDING
+    await house.advance.submit_pending()
     assert (await cancel_run(house.runs, house.world, "a", run.id)).state is RunState.CANCELLED
     assert (house.routing.submitted, house.routing.cancelled) == ([], [])
+    assert house.routing.withdrawn == [run.node.task_id]
+
+
+async def test_no_task_comes_to_life_behind_a_cancelled_run() -> None:
+    """ATT-8: a process that stands still while it hands a Task over finds it cancelled; the Run did not end first."""
+    house = House()
+    run = await house.create()
+
+    async def cancel_elsewhere() -> None:
+        house.routing.during_submit = None
+        await cancel_run(house.runs, house.world, "a", run.id)
+        for _ in range(2):
+            await house.advance.submit_pending()
+            assert house.routing.withdrawn == [run.node.task_id]
+
+    house.routing.during_submit = cancel_elsewhere
+    await house.advance.submit_pending()
+    assert (await find_run(house.runs, "a", run.id)).state is RunState.CANCELLED
 
 
 async def test_a_cancel_that_meets_the_handing_over_reaches_the_task() -> None:
@@ -242,6 +262,7 @@ async def test_a_cancel_holds_for_a_run_that_stands_in_the_list_behind_another()
         await cancel_run(house.runs, house.world, "a", second.id)
 
     house.routing.during_submit = cancel_the_other
+    await house.advance.submit_pending()
     await house.advance.submit_pending()
     assert house.routing.submitted == [first.node.task_id]
     assert (await find_run(house.runs, "a", second.id)).state is RunState.CANCELLED

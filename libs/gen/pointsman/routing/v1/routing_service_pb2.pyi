@@ -38,6 +38,7 @@ class SubmitTaskRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     NODE_ID_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    CANCEL_REQUESTED_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Required. Id of the Task, chosen by the caller (idempotent)."""
     tenant: _builtins.str
@@ -50,6 +51,10 @@ class SubmitTaskRequest(_message.Message):
     """The Node, for records."""
     validate_only: _builtins.bool
     """Only check permission, model, parameters; create nothing."""
+    cancel_requested: _builtins.bool
+    """Take it into care as one that is to end: nothing is ever sent for it, and a submission of the same Task that comes
+    later finds it. A known Task is asked to end, as by CancelTask.
+    """
     @_builtins.property
     def input(self) -> _struct_pb2.Struct:
         """Required. The input, as in the public contract."""
@@ -69,10 +74,11 @@ class SubmitTaskRequest(_message.Message):
         run_id: _builtins.str = ...,
         node_id: _builtins.str = ...,
         validate_only: _builtins.bool = ...,
+        cancel_requested: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "options", b"options"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "model", b"model", "node_id", b"node_id", "options", b"options", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel_requested", b"cancel_requested", "input", b"input", "model", b"model", "node_id", b"node_id", "options", b"options", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
