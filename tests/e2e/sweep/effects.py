@@ -27,7 +27,8 @@ BY_THE_CLOCK = frozenset({"routing.prolong", "capacity.RenewLeases"})
 """They come as time passes, not as the task goes on: a death beside them is a death beside what was last done."""
 COUNTED_CALLS = frozenset({"Reserve", "Release", "ReportOutcome"})
 """The calls to capacity and health that change something for a task."""
-CHANGED = text("SELECT pg_current_xact_id_if_assigned()")
+CHANGED = "SELECT pg_current_xact_id_if_assigned()"
+"""The server gives an id to those transactions alone that write or lock."""
 _method: ContextVar[str] = ContextVar("method", default="a unit of nobody")
 
 
@@ -69,17 +70,38 @@ class MortalDatabase(Database):
 
     @asynccontextmanager
     async def unit(self) -> AsyncIterator[AsyncConnection]:
-        """See `Database`. The server gives an id to those transactions alone that write or lock."""
+        """See `Database`."""
         numbered = ""
         async with super().unit() as tx:
             yield tx
-            if (await tx.execute(CHANGED)).scalar() is not None:
+            if (await tx.execute(text(CHANGED))).scalar() is not None:
                 numbered = self._effects.begin(_method.get())
         self._effects.done(numbered)
 
     def lane(self) -> Lane:
-        """See `Database`. Nothing of routing or runs uses one; who does must be counted here first."""
-        raise LookupError("statements of a lane are not counted yet")
+        """See `Database`."""
+        lane = MortalLane(self._effects, self._engine)
+        self._lanes.append(lane)
+        return lane
+
+
+class MortalLane(Lane):
+    """A lane that opens the transaction of each statement itself, so that there is a moment before its commit."""
+
+    def __init__(self, effects: Effects, *given: Any) -> None:
+        super().__init__(*given)
+        self._effects = effects
+
+    async def _fetch(self, sql: str, values: tuple[object, ...]) -> list[Any]:
+        if self._driver is None or self._driver.is_closed():
+            await self._open()
+        numbered = ""
+        async with self._driver.transaction():
+            rows = await super()._fetch(sql, values)
+            if await self._driver.fetchval(CHANGED) is not None:
+                numbered = self._effects.begin(_method.get())
+        self._effects.done(numbered)
+        return rows
 
 
 class Named:
