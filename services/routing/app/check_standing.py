@@ -27,6 +27,8 @@ from services.routing.ports.standing import Part, Place
 
 SLICE = 5000
 MOST_OWED = 20
+FORGOTTEN_AFTER = timedelta(hours=2)
+"""Longer than a walk through everything that is open."""
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +50,24 @@ class CheckStanding:
         self._teller = Teller(desk)
         self._places: dict[Part, Place | None] = {}
         self._heads: dict[str, _Seen] = {}
+        self._late: dict[Finding, datetime] = {}
 
     async def __call__(self) -> None:
         """Look at the next slice of every part, at the heads of the lines, and at what is owed to health."""
         now = self._desk.now()
-        found = [*await self._walk(now), *await self._not_taken(now), *await self._owed(now)]
+        late = self._still_late([*await self._walk(now), *await self._owed(now)], now)
+        found = [*late, *await self._not_taken(now)]
         for item in found:
             log.error("%s: %s", item.sort, item.message)
         await self._teller.tell([_told(item) for item in found])
+
+    def _still_late(self, found: Sequence[Finding], now: datetime) -> list[Finding]:
+        """What can never be is told at once, what is late once this process has seen it so for `TAKEN_OVER_S`: after an
+        outage of ours or of the database everything is late for the moment in which it is taken up again."""
+        known = {item: since for item, since in self._late.items() if now - since < FORGOTTEN_AFTER}
+        self._late = known | {item: known.get(item, now) for item in found if item.sort not in NEVER}
+        bound = timedelta(seconds=TAKEN_OVER_S)
+        return [item for item in found if item.sort in NEVER or now - self._late[item] >= bound]
 
     async def _walk(self, now: datetime) -> list[Finding]:
         bounds = limits(now, self._desk.settings.poll_give_up_s)

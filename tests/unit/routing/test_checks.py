@@ -95,9 +95,29 @@ async def test_a_claim_that_nobody_takes_over_is_told():
     assert await told(play) == []
     play.clock.advance(1)
     await check()
+    assert await told(play) == []
+    play.clock.advance(15)
+    await check()
     (alert,) = await told(play)
     assert (alert.kind, alert.severity) == ("stuck_state", "high")
     assert alert.cause == "lapsed: task t1"
+
+
+async def test_what_an_outage_made_late_is_not_told_by_who_comes_back():
+    """ATT-7, OPS-6: after an hour without any of us every claim has lapsed, also at the first check of a process that
+    takes it over a moment later; only what it has seen late for 15 s is told."""
+    play = stage()
+    await followed(play)
+    due = play.clock.now()
+    stand(play, next_action_at=due, claimed_until=due + timedelta(seconds=15))
+    play.clock.advance(3600)
+    check = CheckStanding(play.desk)
+    await check()
+    await play.work()
+    for _ in range(4):
+        await play.pass_time(15)
+        await check()
+    assert await told(play) == []
 
 
 async def test_a_line_that_does_not_move_is_told_and_a_long_one_is_not():
@@ -134,6 +154,8 @@ async def test_a_debt_that_health_does_not_take_is_told():
     await check()
     assert await told(play) == []
     play.clock.advance(301)
+    await check()
+    play.clock.advance(15)
     await check()
     (alert,) = await told(play, "stuck_state")
     assert (alert.subject, alert.cause) == (attempt.id, "not_told: task t1")
