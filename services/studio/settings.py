@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from services.studio.domain.accounts import DIALECTS, KINDS, MOTIFS, UNITS, Account, Model, Price, Style
+from services.studio.domain.accounts import DIALECTS, KINDS, MOTIFS, PLAIN, UNITS, Account, Model, Price, Style
 
 RESERVED = ("api", "healthz", "lab", "v1")  # first parts of paths that are not accounts
 DEFAULT_FILE = Path(__file__).with_name("accounts.yaml")
@@ -61,8 +61,8 @@ class StudioConfig:
         accounts = {account.id: account for account in (read_account(item) for item in listed)}
         if len(accounts) < len(listed):
             raise SettingsError("accounts: two accounts have the same id")
-        defaults = {account.dialect: account.id for account in reversed(accounts.values())}
-        defaults |= _object(given.get("defaults", {}), "defaults", set(DIALECTS))
+        defaults = {account.dialect: account.id for account in reversed(accounts.values()) if account.dialect in PLAIN}
+        defaults |= _object(given.get("defaults", {}), "defaults", set(PLAIN))
         for dialect, account_id in defaults.items():
             if account_id not in accounts or accounts[account_id].dialect != dialect:
                 raise SettingsError(f"defaults.{dialect}: no {dialect} account is called {account_id!r}")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 DIALECTS = ("ark", "kling", "openai")
+PLAIN = ("ark", "openai")
+"""The dialects of the un-prefixed paths. Kling's are OpenAI's too, so its accounts have their prefix alone."""
 MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks", "waves")
 KINDS = ("video", "image", "speech")
 UNITS = ("second", "image", "request", "million_tokens", "thousand_characters")
