@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="each n-th place only")
     parser.add_argument("--workers", type=int, default=3, help="how many are played at once")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends a sweep leaves no process behind
     return asyncio.run(sweep(given))
 
 
