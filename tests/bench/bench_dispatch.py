@@ -7,7 +7,8 @@ every interceptor, on a real PostgreSQL that waits for the disk. Only provider_a
 that answers at once, so that what is measured is ours. A Task is submitted by gRPC, claimed, decided (all steps, a
 quote, reasons written), reserved (nine gates), its intent committed, submitted, settled, its outcome told to health
 with its event, its slot given back: all durable. Beside it, on the same server in the same run, procrastinate defers as
-many jobs that do nothing and works them off, as far as it is installed (`make peers`).
+many jobs that do nothing and works them off, as far as it is installed (`make peers`). A lone Task commits four times
+before its provider is called (the Task, its claim, its slot, its intent), so beside its latency stands the disk's.
 """
 
 import argparse
@@ -170,6 +171,17 @@ async def lone(routing: Any, instant: InstantProvider, watcher: Any, tasks: int)
     return {"p50_ms": statistics.median(took), "p99_ms": took[int(len(took) * 0.99)]}
 
 
+async def bare_commit(connection: Any, times: int) -> dict[str, float]:
+    """Milliseconds of one row and its commit, one after the other: what the disk makes of every durable step."""
+    await connection.execute("CREATE TABLE bare (id integer PRIMARY KEY)")
+    took = []
+    for number in range(times):
+        began = time.perf_counter()
+        await connection.execute("INSERT INTO bare VALUES ($1)", number)
+        took.append((time.perf_counter() - began) * 1000)
+    return {"p50_ms": statistics.median(took)}
+
+
 async def procrastinate_no_ops(url: str, jobs: int, flights: int) -> float:
     """Jobs a second of procrastinate, from the first deferral to the last end; 0 where it is not installed."""
     try:
@@ -216,6 +228,7 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
             watcher = await asyncpg.connect(server.url)
             async with chain(server.url, folder, instant) as (_, routing):
                 await throughput(server, routing, watcher, 200, 16, "warm")
+                figures["bare commit"] = await bare_commit(watcher, options.lone)
                 figures["lone"] = await lone(routing, instant, watcher, options.lone)
                 profile = cProfile.Profile() if options.profile else None
                 if profile:
