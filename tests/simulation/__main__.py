@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.simulation.batch import Tally, be_quiet, play_all, summary, tally_of
 from tests.simulation.simulate import commit, play
 
-LINES = 20
+LINES = 100
 """How often progress is told where nobody watches a bar."""
 
 

@@ -1,7 +1,7 @@
 """Every planted fault is noticed by a checker within a few worlds: the proof that the checkers see what they claim.
 
-Each begins with a seed that saw it; where the product has changed since, the next ones are tried. Of all worlds of its
-kind one in two to one in fifteen sees it.
+Each begins with a seed that saw it; where the product has changed since, the next ones are tried: every second to every
+twentieth world of its kind sees it.
 """
 
 import pytest
