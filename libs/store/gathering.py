@@ -60,6 +60,9 @@ class Gathering(Generic[Ask, Answer]):
         try:
             while group := self._next():
                 await self._answer(group)
+        except asyncio.CancelledError as error:  # the loop ends: those behind the group are let go with it
+            _give_up(self._waiting, error)
+            raise
         finally:
             self._task = None
 
@@ -90,9 +93,9 @@ class Gathering(Generic[Ask, Answer]):
             answers = [error] * len(group)
         except BaseException as error:  # the end of the process, or of the loop: nobody waits for ever
             _give_up(group, error)
-            if isinstance(error, asyncio.CancelledError):
+            if self._task is not None and self._task.cancelling():
                 raise
-            return
+            return  # a cancellation from inside the work ended its own group alone; the next one sets out
         for (_, future), answer in zip(group, answers, strict=True):
             if future.done():
                 continue

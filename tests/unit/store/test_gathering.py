@@ -128,3 +128,42 @@ async def test_what_is_shared_is_the_callers_to_say() -> None:
     group = Gathering(picky, lambda ask: ask[0], shared=lambda error: False)
     answers = await asyncio.gather(*map(group.ask, ("a", "bad", "c")), return_exceptions=True)
     assert [getattr(answer, "code", answer) for answer in answers] == ["A", "conflict", "C"]
+
+
+async def test_a_cancellation_from_inside_the_work_strands_nobody() -> None:
+    """SYN-7: what was cancelled below ends its own group; who came meanwhile is answered without another ask."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def work(asks: Sequence[str]) -> Sequence[str | Exception]:
+        if "a" in asks:
+            begun.set()
+            await go_on.wait()
+            raise asyncio.CancelledError
+        return [ask.upper() for ask in asks]
+
+    group: Gathering[str, str] = Gathering(work, lambda ask: ask)
+    first = asyncio.create_task(group.ask("a"))
+    await begun.wait()
+    second = asyncio.create_task(group.ask("b"))
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait((first, second), timeout=5)
+    assert first.cancelled()
+    assert second.done()
+    assert second.result() == "B"
+
+
+async def test_with_the_end_of_its_group_nobody_waits_for_ever() -> None:
+    """OPS-4: when the loop ends the group in flight, those behind it are let go too."""
+    work = Work()
+    group = gathering(work)
+    work.go_on.clear()
+    first = asyncio.create_task(group.ask("a"))
+    await work.begun.wait()
+    second = asyncio.create_task(group.ask("b"))
+    await asyncio.sleep(0)
+    (running,) = (task for task in asyncio.all_tasks() if task.get_name() == "group")
+    running.cancel()
+    await asyncio.wait((first, second), timeout=5)
+    assert first.cancelled()
+    assert second.cancelled()
