@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
@@ -23,6 +23,7 @@ from services.routing.settings import Settings
 if TYPE_CHECKING:
     from services.routing.app.turn import Placed
 
+Result = TypeVar("Result")
 NO_POLICY = Policy(id="", revision=0)
 
 
@@ -48,7 +49,7 @@ class Errands:
     def __init__(self) -> None:
         self._under_way: set[asyncio.Task[Any]] = set()
 
-    def begin(self, errand: Coroutine[Any, Any, object]) -> "asyncio.Task[Any]":
+    def begin(self, errand: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
         """Do it, whatever becomes of the caller."""
         task = asyncio.ensure_future(errand)
         self._under_way.add(task)

@@ -63,7 +63,7 @@ async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> Non
         saved = await desk.store.save(
             Write(task, after, now, (saved_round,), alerts, until=until, unless_cancelled=True)
         )
-    except (Fault, asyncio.CancelledError) as error:
+    except (Exception, asyncio.CancelledError) as error:
         await release(desk, lease.lease_id)
         if isinstance(error, Fault) and error.code == "cancelled":
             await _cancelled_meanwhile(desk, task)

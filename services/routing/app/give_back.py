@@ -16,12 +16,12 @@ log = logging.getLogger(__name__)
 async def give_back(desk: Desk, attempt: Attempt, usage: Mapping[str, Any]) -> None:
     """Release the slot, with what the end says of pace and tokens, and tell health. Survives cancellation (CAP-8);
     failures are logged, the TTL and the tick of `tell_outcomes` make up for them."""
-    await asyncio.shield(asyncio.ensure_future(_give_back(desk, attempt, feedback_of(attempt, usage))))
+    await asyncio.shield(desk.errands.begin(_give_back(desk, attempt, feedback_of(attempt, usage))))
 
 
 async def release(desk: Desk, lease_id: str) -> None:
     """Release one slot that no Attempt came to hold; survives cancellation like `give_back`."""
-    await asyncio.shield(asyncio.ensure_future(_release(desk, lease_id, SILENT)))
+    await asyncio.shield(desk.errands.begin(_release(desk, lease_id, SILENT)))
 
 
 async def tell_health(desk: Desk, attempt: Attempt) -> Fault | None:

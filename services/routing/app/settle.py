@@ -1,5 +1,6 @@
 """The end of an Attempt: its cost, what follows for the Task, and what is given back."""
 
+import asyncio
 from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
@@ -161,6 +162,13 @@ async def _policy(desk: Desk, task: Task, attempt: Attempt) -> Policy:
 
 
 async def _close(desk: Desk, before: Task, after: Task, attempt: Attempt, drafts: tuple[AlertDraft, ...] = ()) -> None:
+    """Write the end and give back, even when the step is ended meanwhile (CAP-8): what was written is released too."""
+    await asyncio.shield(desk.errands.begin(_write_the_end(desk, before, after, attempt, drafts)))
+
+
+async def _write_the_end(
+    desk: Desk, before: Task, after: Task, attempt: Attempt, drafts: tuple[AlertDraft, ...]
+) -> None:
     alerts = alerts_of(desk, drafts, task_link(after))
     saved = await record_outcome(desk, Write(before, after, desk.now(), alerts=alerts))
     ended = next(item for item in saved.attempts if item.id == attempt.id)

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
 from services.routing.app.gather import Gathered, Views, gather, look
 from services.routing.app.give_back import release
@@ -33,7 +32,7 @@ class Placed:
 
 async def place(desk: Desk, task: Task) -> Placed:
     """Snapshot, select, reserve, together with whoever else waits. Faults where somebody who is asked is away."""
-    asked = asyncio.ensure_future(desk.turn.ask((desk, task)))
+    asked = desk.errands.begin(desk.turn.ask((desk, task)))  # a process that stops waits for it
     try:
         return await asyncio.shield(asked)
     except asyncio.CancelledError:
@@ -82,8 +81,8 @@ async def _placed(desk: Desk, item: Placed | Exception) -> Placed | Exception:
         return replace(item, refused=Refused(f"channel {channel}", "submissions", desk.sending.most, sending))
     try:
         answer = await _reserve(desk, attempt_id, item.gathered.inputs, item.decision)
-    except Fault as fault:
-        return fault
+    except Exception as error:
+        return error  # this Task's alone, a bug too: the others of the turn keep their slots
     if isinstance(answer, Reserved):
         return replace(item, attempt_id=attempt_id, lease=answer)
     return replace(item, attempt_id=attempt_id, refused=answer)
@@ -96,7 +95,7 @@ async def _reserve(desk: Desk, attempt_id: str, inputs: Inputs, decision: Decisi
     supply_health = inputs.supply_health.get(supply.id, HealthView())
     try:
         return await desk.capacity.reserve(attempt_id, supply, channel_health, supply_health)
-    except (Fault, asyncio.CancelledError):
+    except (Exception, asyncio.CancelledError):
         await release(desk, attempt_id)
         raise
 

@@ -67,6 +67,8 @@ class WorkQueue:
         now, until, held_until = self._desk.now(), *self._lease()
         tasks = await self._desk.store.claim(self._lane, self._desk.worker, room, now, until)
         for task in tasks:
+            if task.id in self._running:  # its claim lapsed unprolonged, and this very process takes over from itself
+                self._abandon((task.id,))
             step = asyncio.ensure_future(self._step(task))
             self._running[task.id] = _InHand(task.epoch, step, held_until)
         self._allowed -= len(tasks)

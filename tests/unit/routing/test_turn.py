@@ -8,8 +8,9 @@ from services.routing.app.gather import gather, look
 from services.routing.app.perform_step import perform_step
 from services.routing.app.work_queue import WorkQueue
 from services.routing.domain.market import market_of
-from services.routing.domain.task import TaskState
-from services.routing.ports import Lane, Polled
+from services.routing.domain.task import Task, TaskState
+from services.routing.ports import Lane, Polled, Write
+from services.routing.store.tasks_memory import MemoryTasks
 from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.dispatch_offers import catalog, supply
 
@@ -120,3 +121,107 @@ async def test_a_channel_that_hangs_is_not_in_the_way_of_others():
     await narrow.settled()
     await play.pass_time(5)
     assert {(await play.task(f"t{number:02}")).state for number in range(100)} == {TaskState.SUCCEEDED}
+
+
+async def test_a_bug_over_one_reservation_is_that_tasks_alone():
+    """CAP-8, SEL-13: what breaks one reservation leaves the others of its turn their slots, each taken once."""
+    play = stage(offers=catalog(supply("a/clip", slots=9)))
+    play.provider.polls = [Polled("running")] * 20
+    asked = 0
+
+    async def effect(name: str) -> None:
+        nonlocal asked
+        asked += name == "capacity.reserved"
+        if name == "capacity.reserved" and asked == 2:
+            raise ValueError("a bug over this one")
+
+    play.capacity.effect = effect
+    for number in range(3):
+        await play.submit(f"t{number}")
+    await play.dispatch.scan()
+    await play.dispatch.settled()
+    states = [(await play.task(f"t{number}")).state for number in range(3)]
+    assert states == [TaskState.RUNNING, TaskState.QUEUED, TaskState.RUNNING]
+    assert (asked, play.capacity.in_use("a/clip")) == (3, 2)
+
+
+async def test_a_step_ends_when_this_very_process_claims_its_task_anew():
+    """ATT-7: after it stood still for longer than a lease, a process that takes over from itself has one step for the
+    Task, and it is the new one."""
+    play = stage(offers=catalog(supply("a/clip")), drain_s=0.01)
+    play.provider.polls = [Polled("running")] * 9
+    await play.submit("t1")
+    await play.work()
+    play.clock.advance(10)
+    polls: list[asyncio.Event] = []
+    polled = asyncio.Event()
+
+    async def effect(name: str) -> None:
+        if name == "provider.poll":
+            polls.append(asyncio.Event())
+            polled.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                polls[0].set()
+
+    play.provider.effect = effect
+    await play.follow.scan()
+    await polled.wait()
+    play.clock.advance(play.desk.settings.worker_lease_s + 1)
+    await play.follow.scan()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert (len(polls), polls[0].is_set(), play.follow.in_hand) == (2, True, 1)
+    await play.follow.drain()
+
+
+async def test_draining_waits_for_the_slot_of_a_step_that_was_ended():
+    """CAP-8: a process that stops gives back what its last turn has reserved for a step that it had to end."""
+    play = stage(offers=catalog(supply("a/clip", slots=1)), drain_s=0.01)
+    reserved, go_on = asyncio.Event(), asyncio.Event()
+
+    async def effect(name: str) -> None:
+        if name == "capacity.reserved":
+            reserved.set()
+            await go_on.wait()
+
+    play.capacity.effect = effect
+    await play.submit("t1")
+    await play.dispatch.scan()
+    await reserved.wait()
+    await play.dispatch.drain()
+    done = asyncio.ensure_future(play.desk.errands.done())
+    await asyncio.sleep(0)
+    assert not done.done()
+    go_on.set()
+    await done
+    assert play.capacity.in_use("a/clip") == 0
+
+
+async def test_an_end_that_is_being_written_is_given_back_though_its_step_is_ended():
+    """CAP-8: a step is ended (its process stops) while the store writes the end of its Attempt: the slot is released,
+    not left to its time to live."""
+    writing, go_on = asyncio.Event(), asyncio.Event()
+
+    class SlowTasks(MemoryTasks):
+        """Takes its time over an end."""
+
+        async def save(self, write: Write) -> Task:
+            """See the port."""
+            if write.after.finished_at is not None:
+                writing.set()
+                await go_on.wait()
+            return await super().save(write)
+
+    play = stage(offers=catalog(supply("a/clip", slots=1)), store=SlowTasks(), drain_s=0.01)
+    await play.submit("t1")
+    await play.work()
+    play.clock.advance(10)
+    await play.follow.scan()
+    await writing.wait()
+    await play.follow.drain()
+    go_on.set()
+    await play.desk.errands.done()
+    assert (await play.task("t1")).state is TaskState.SUCCEEDED
+    assert play.capacity.in_use("a/clip") == 0
