@@ -23,7 +23,7 @@ from services.routing.store.tasks_rows import attempt_of
 from services.routing.store.tasks_tables import FOLLOWED, LIVE, OPEN
 
 NEEDS: Mapping[Need, str] = {
-    Need.DUE: "(t.timer_at IS NOT NULL OR r.task_id IS NOT NULL)",
+    Need.DUE: "(t.timer_at IS NOT NULL) <> (r.task_id IS NOT NULL)",  # found by one of the two, never by both
     Need.JOB: "a.provider_task_id <> ''",
     Need.END: "a.uncertain_deadline IS NOT NULL",
 }

@@ -3,7 +3,8 @@
 Laws of this file:
 - additions, writes, claims and acknowledgements each have a connection of their own, opened when first needed;
 - every write of a holder names the epoch of its claim, and a Task that has ended matches nothing (ATT-7);
-- virtual time is what this process has seen of it, and catches up with others' at every claim.
+- virtual time is what this process has seen of it: it begins where the rows say, and catches up with others' at every
+  claim.
 """
 
 from collections import deque
@@ -48,6 +49,7 @@ class PostgresQueue:
         )
         self._told: Gathering[tuple[str, ...], None] = Gathering(self._tell_all, lambda ids: ids, shared=_shared)
         self._time = VirtualTime()
+        self._began = False
 
     async def close(self) -> None:
         """Answer who waits."""
@@ -59,6 +61,9 @@ class PostgresQueue:
         return await self._additions.ask(task)
 
     async def _add_all(self, new: Sequence[Task]) -> Sequence[bool | Exception]:
+        if not self._began:
+            (row,) = await self._adding.fetch(sql.PRESENT)
+            self._time.now, self._began = max(self._time.now, row["present"]), True
         rows = [task_row(task) | {"nth": nth, "cost": _charge(task)} for nth, task in enumerate(new)]
         made = await self._adding.fetch(sql.ADD, encode(rows).decode(), self._time.now)
         ids = {row["id"] for row in made}
@@ -87,7 +92,8 @@ class PostgresQueue:
         low = self._time.lowest(now)
         rows = await self._claiming.fetch(sql.CLAIM_QUEUED, count, now, worker, until, low)
         taken = _tasks(rows)
-        self._time.served(max((row["tag"] for row in rows), default=FROM_THE_START), now, full=len(taken) == count)
+        tags = (row["tag"] for row in rows if not row["cancel_requested"])  # a cancel is taken before its turn
+        self._time.served(max(tags, default=FROM_THE_START), now, full=len(taken) == count)
         return taken
 
     async def claim_one(self, task_id: str, worker: str, now: datetime, until: datetime) -> Task | None:

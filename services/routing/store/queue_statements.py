@@ -9,7 +9,7 @@ How a Task that has not ended is found again, always by exactly one of these:
 
 | where it stands | found by |
 |---|---|
-| never claimed | its row in `ready`, in the order of its tag |
+| never claimed | its row in `ready`, in the order of its tag; once a cancel was asked for, `timer_at` |
 | waits, in the queue or at a provider | `timer_at`, the time of its next look; parked ones may be woken before |
 | claimed | `timer_at`, the end of the claim |
 """
@@ -59,17 +59,20 @@ WITH given AS MATERIALIZED (
   ON CONFLICT (tenant, model, urgency) DO UPDATE SET finish = greatest(l.finish, $2) + excluded.finish - $2
   RETURNING tenant, model, urgency, finish
 ), made AS (
-  INSERT INTO tasks ({_names(NEW_TASK)}, next_action_at, tag)
-  SELECT {_names(NEW_TASK)}, created_at, finish - sum(cost) OVER (
+  INSERT INTO tasks ({_names(NEW_TASK)}, next_action_at, timer_at, tag)
+  SELECT {_names(NEW_TASK)}, created_at, CASE WHEN cancel_requested THEN created_at END, finish - sum(cost) OVER (
     PARTITION BY tenant, model, urgency ORDER BY nth ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
   FROM fresh JOIN line USING (tenant, model, urgency)
-  ON CONFLICT (id) DO NOTHING RETURNING id, tag
+  ON CONFLICT (id) DO NOTHING RETURNING id, tag, timer_at
 ), entered AS (
-  INSERT INTO ready (task_id, tag) SELECT id, tag FROM made
+  INSERT INTO ready (task_id, tag) SELECT id, tag FROM made WHERE timer_at IS NULL
 )
 SELECT id FROM made
 """
 """$1 the Tasks, $2 the virtual time. A Task's tag is where its line stood before it: see `domain.fairness`."""
+
+PRESENT = "SELECT coalesce((SELECT min(tag) FROM ready), (SELECT max(finish) FROM lines), 0) AS present"
+"""Where virtual time stands, for a process that has not seen it: at whoever is next, else where the lines end."""
 
 _TAKE = f"""
 locked AS MATERIALIZED (
@@ -88,13 +91,14 @@ CLAIM_QUEUED = f"""
 WITH heads AS (
   (SELECT task_id AS id, tag FROM ready WHERE tag >= $5 ORDER BY tag, task_id LIMIT $1)
   UNION ALL
-  (SELECT id, tag FROM tasks WHERE state = 'queued' AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
+  (SELECT id, CASE WHEN cancel_requested THEN '-Infinity' ELSE tag END FROM tasks
+   WHERE state = 'queued' AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
 ), picked AS MATERIALIZED (
   SELECT id FROM heads ORDER BY tag, id LIMIT $1
 ), {_TAKE.format(still=f"t.id IN (SELECT id FROM picked) AND t.state = 'queued' AND {FREE}"
                        " AND (t.timer_at IS NULL OR t.timer_at <= $2)")}
 """  # fmt: skip
-"""$1 how many, $2 now, $3 worker, $4 until, $5 the lowest tag that is looked at."""
+"""$1 how many, $2 now, $3 worker, $4 until, $5 the lowest tag that is looked at. What is only to end waits for none."""
 
 CLAIM_FOLLOWED = f"""
 WITH heads AS (

@@ -75,9 +75,10 @@ class MemoryTasks(MemoryChecks, MemoryLate):
         """See the port."""
         due = [row for row in self._rows.values() if row.task.state in _LANES[lane] and _is_due(row, now)]
         if lane is Lane.DISPATCH:
-            due.sort(key=lambda row: (row.tag, row.task.id))
+            due.sort(key=lambda row: (not row.task.cancel_requested, row.tag, row.task.id))
             for row in due[:count]:
-                self._lines.serve(row.tag)
+                if not row.task.cancel_requested:
+                    self._lines.serve(row.tag)
         else:
             due.sort(key=lambda row: (not _is_urgent(row.task), row.task.next_action_at, row.task.id))
         return tuple(self._claim(row, until) for row in due[:count])

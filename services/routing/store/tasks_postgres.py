@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Select, and_, any_, bindparam, case, false, func, or_, select, text, true, update
+from sqlalchemy import ARRAY, Select, and_, any_, bindparam, case, delete, false, func, or_, select, text, true, update
 from sqlalchemy import Text as SqlText
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -31,7 +31,7 @@ from services.routing.store.paging import key_of, token_of
 from services.routing.store.queue_postgres import PostgresQueue, save_values, stored
 from services.routing.store.rounds_postgres import PostgresRounds
 from services.routing.store.tasks_rows import attempt_of, attempt_row, round_of, task_of
-from services.routing.store.tasks_tables import LIVE, attempts, selections, tasks
+from services.routing.store.tasks_tables import LIVE, attempts, ready, selections, tasks
 
 ENDED = tuple(sorted(state.value for state in TERMINAL_TASKS))
 
@@ -119,6 +119,7 @@ class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresCheck
         )
         async with self._database.unit() as tx:
             await tx.execute(flag)
+            await tx.execute(delete(ready).where(ready.c.task_id == task_id))  # found by its timer alone from now on
             found = await _load(tx, select(tasks).where(tasks.c.id == task_id))
             return found[0] if found else None
 

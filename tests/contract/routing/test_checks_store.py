@@ -228,3 +228,15 @@ async def explained(store: Any, statement: Any, values: dict[str, Any]) -> str:
     """The plan."""
     async with store._database.read() as tx:
         return "\n".join((await tx.execute(text(f"EXPLAIN {statement.text}"), values)).scalars())
+
+
+async def test_a_task_that_two_ways_find_is_told(pg_url: str):
+    """ATT-7: in `ready` or by its timer, never by both: a cancel of a Task that was never claimed moves it over."""
+    async with opened(pg_url) as store:
+        await store.add(queued("good"))
+        await store.ask_cancel("good", "", at(1))
+        await plant(store, standing_task("both", TaskState.QUEUED, None))
+        async with store._database.unit() as tx:
+            await tx.execute(insert(ready).values(task_id="both", tag=0.0))
+        found = {name: matches for name, (_, matches) in (await walk(store, Part.QUEUED, 10)).items()}
+        assert found == {"good": 1, "both": 0}

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,3 +118,45 @@ async def test_what_must_not_wait_goes_before_polls(store: Any):
             await store.save(write(sending, out, now=2))
     await store.ask_cancel("t3", "", at(35))
     assert {task.id for task in await store.claim(Lane.FOLLOW, "w2", 3, at(40), at(55))} == {"t5", "t3", "t0"}
+
+
+async def test_virtual_time_outlives_a_process(pg_url: str):
+    """ATT-9, CAP-11: after a restart a new line begins at the present, as before; else all that is new would go first
+    until it had caught up with all that was ever done, and a backlog would starve for as long."""
+    async with opened(pg_url) as store:
+        for number in range(60):
+            await store.add(queued(f"old-{number:02}", tenant="old"))
+        assert len(await store.claim(Lane.DISPATCH, "w1", 30, at(1), at(100))) == 30
+    async with opened(pg_url) as store:
+        for number in range(30):
+            await store.add(queued(f"new-{number:02}", tenant="new"))
+        order = [task.id[:3] for task in await store.claim(Lane.DISPATCH, "w2", 10, at(2), at(100))]
+    assert order.count("old") == 5
+
+
+async def test_an_idle_line_earns_no_credit_over_a_restart(pg_url: str):
+    """CAP-11: with nobody waiting, a process that starts anew takes up where the last one stood."""
+    async with opened(pg_url) as store:
+        await store.add(queued("idle", tenant="idle"))
+        for number in range(30):
+            await store.add(queued(f"t{number:02}", tenant="busy"))
+        assert len(await store.claim(Lane.DISPATCH, "w1", 31, at(1), at(100))) == 31
+    async with opened(pg_url) as store:
+        for number in range(10):
+            await store.add(queued(f"x{number:02}", tenant="idle"))
+            await store.add(queued(f"y{number:02}", tenant="busy"))
+        order = [task.id[0] for task in await store.claim(Lane.DISPATCH, "w2", 10, at(2), at(100))]
+    assert order.count("y") == 5
+
+
+async def test_a_cancel_does_not_wait_for_its_turn(store: Any):
+    """ATT-8: however long the line is, what is only to be ended goes first, and moves nobody's place."""
+    for number in range(20):
+        await store.add(queued(f"t{number:02}"))
+    await store.ask_cancel("t17", "", at(1))
+    await store.add(replace(queued("stillborn"), cancel_requested=True))
+    first = await store.claim(Lane.DISPATCH, "w1", 3, at(2), UNTIL)
+    assert {task.id for task in first} == {"t17", "stillborn", "t00"}
+    await store.add(queued("new", tenant="other"))
+    after = await store.claim(Lane.DISPATCH, "w1", 3, at(2), UNTIL)
+    assert "new" in [task.id for task in after]
