@@ -86,9 +86,13 @@ class Database:
         async with self.unit() as connection:
             return await work(connection)
 
-    def lane(self) -> Lane:
-        """A connection of one's own for statements that are transactions of their own; closed with the database."""
-        lane = Lane(self._engine)
+    def lane(self, *, by_index: bool = False) -> Lane:
+        """A connection of one's own for statements that are transactions of their own; closed with the database.
+
+        `by_index`: they find rows by indexes alone. Their plans are made once, on a new database over empty tables, and
+        would read those from end to end, however many rows come, until the database counts them a minute later.
+        """
+        lane = Lane(self._engine, by_index=by_index)
         self._lanes.append(lane)
         return lane
 

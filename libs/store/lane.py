@@ -32,8 +32,9 @@ async def fetch_within(tx: AsyncConnection, sql: str, *values: object) -> list[A
 class Lane:
     """Belongs to one event loop. It takes no place in the pool."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, *, by_index: bool = False) -> None:
         self._engine = engine
+        self._by_index = by_index
         self._connection: AsyncConnection | None = None
         self._driver: Any = None
         self._turn = asyncio.Lock()
@@ -81,3 +82,5 @@ class Lane:
         self._connection = await self._engine.connect()
         self._driver = (await self._connection.get_raw_connection()).driver_connection
         await self._connection.run_sync(lambda connection: connection.detach())
+        if self._by_index:
+            await self._driver.execute("SET enable_seqscan = off")

@@ -42,6 +42,19 @@ async def test_a_broken_connection_is_opened_anew(pg_url: str) -> None:
     await database.close()
 
 
+async def test_a_lane_by_index_reads_no_table_from_end_to_end(pg_url: str) -> None:
+    """PRF-5: over a table that was empty when its plan was made, too; on every connection that it opens."""
+    database = Database(pg_url, schema="public")
+    lane = database.lane(by_index=True)
+    await lane.fetch("CREATE TABLE kept (number int PRIMARY KEY)")
+    for _ in range(2):
+        plan = await lane.fetch("EXPLAIN SELECT number FROM kept WHERE number < 5")
+        assert not any("Seq Scan" in row[0] for row in plan)
+        await lane.close()
+    assert any("Seq Scan" in row[0] for row in await database.lane().fetch("EXPLAIN SELECT number FROM kept"))
+    await database.close()
+
+
 async def test_a_connection_is_found_again_after_a_database_that_was_away() -> None:
     """CAP-12: while nobody can connect every statement is a Fault; afterwards the next one is served."""
     async with embedded_server() as server:
