@@ -18,6 +18,7 @@ from services.routing.ports import Capacity, CatalogReader, Health, Provider, Qu
 from services.routing.ports.alerts import Alert, AlertStore
 from services.routing.ports.late import LateStore
 from services.routing.ports.standing import StandingReader
+from services.routing.ports.waking import Waking
 from services.routing.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Result = TypeVar("Result")
 NO_POLICY = Policy(id="", revision=0)
 
 
-class Store(TaskStore, AlertStore, StandingReader, LateStore, Protocol):
+class Store(TaskStore, Waking, AlertStore, StandingReader, LateStore, Protocol):
     """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
 
 

@@ -1,16 +1,17 @@
 """Calls parked Tasks to look again: whoever waits for what comes for many at once does not look for itself.
 
-Every look costs a decision. With a million Tasks waiting for sixteen slots only the heads of the lines need look: the
-first few of each model, every `waiting_look_s`, whoever of the replicas comes by (CAP-10). That is the durable scan,
-and alone it is enough. Hints make it sooner: a slot that is given back, a circuit that closes, and a waiting Task that
-was placed each call one more, so that a line moves as fast as places come free.
+Every look costs a decision. With a million Tasks waiting for sixteen slots only the heads of the lines need look, every
+`waiting_look_s`, whoever of the replicas comes by: the first few of each model (CAP-10), and in turn the first few of
+each line, since those who are first in the model may wait for what others do not need (CAP-11). That is the durable
+scan, and alone it is enough. Hints make it sooner: a slot that is given back, a circuit that closes, and a waiting Task
+that was placed each call one more, so that a line moves as fast as places come free.
 """
 
 from collections.abc import Callable
 from datetime import timedelta
 
 from libs.kernel.clock import Clock
-from services.routing.ports import TaskStore
+from services.routing.ports.waking import Line, Waking
 
 FRONT = 4
 MOST = 64
@@ -19,12 +20,14 @@ MOST = 64
 class Usher:
     """Of one process. `tick` is called every `look_s` and after a hint."""
 
-    def __init__(self, store: TaskStore, clock: Clock, look_s: float) -> None:
+    def __init__(self, store: Waking, clock: Clock, look_s: float) -> None:
         self._store = store
         self._clock = clock
         self._look_s = look_s
         self._looked_at: float | None = None
         self._places = 0
+        self._line: Line | None = None
+        """Where the round of the lines has come to."""
         self._waiting = True
         """Whether anybody may be parked; without, a hint asks nobody."""
         self.on_hint: Callable[[], None] | None = None
@@ -50,7 +53,11 @@ class Usher:
             woken, self._waiting = await self._store.wake(places, now, now)
         if self._looked_at is None or self._clock.monotonic() - self._looked_at >= self._look_s * 0.8:
             self._looked_at = self._clock.monotonic()
-            more, self._waiting = await self._store.wake(FRONT, now, now - timedelta(seconds=self._look_s * 0.8))
+            looked_by = now - timedelta(seconds=self._look_s * 0.8)
+            more, self._waiting = await self._store.wake(FRONT, now, looked_by)
+            if self._waiting:
+                others, self._line = await self._store.wake_lines(FRONT, now, looked_by, self._line)
+                more += others
             woken += more
         if woken and self.on_woken is not None:
             self.on_woken()

@@ -358,13 +358,6 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
-        """Make parked Tasks due: of each model the first `count` by tag, of those that last looked by then.
-
-        (how many were woken, whether any is parked). With very many models fewer of each.
-        """
-        ...
-
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:
         """Every round, oldest first."""
         ...

@@ -21,6 +21,7 @@ from libs.store.gathering import Gathering
 from services.routing.domain.fairness import charge
 from services.routing.domain.task import TERMINAL_TASKS, Attempt, Task
 from services.routing.ports import Lane, Write
+from services.routing.ports.waking import Line
 from services.routing.store import queue_statements as sql
 from services.routing.store.tasks_rows import attempt_of, attempt_row, round_row, task_changes, task_of, task_row
 from services.routing.store.tasks_tables import attempts
@@ -30,6 +31,8 @@ LOOK_BACK = timedelta(seconds=1)
 FULL_LOOK = timedelta(seconds=1)
 FROM_THE_START = float("-inf")
 LOOKS = 64
+LINES = 32
+BEFORE_ALL: Line = ("", "", -1)
 
 encode = msgspec.json.encode
 
@@ -42,7 +45,7 @@ class PostgresQueue:
     """The part of `TaskStore` that is written all the time."""
 
     def __init__(self, database: Database) -> None:
-        self._adding, self._writing, self._claiming = database.lane(), database.lane(), database.lane()
+        self._adding, self._writing, self._claiming = (database.lane(by_index=True) for _ in range(3))
         self._additions: Gathering[Task, bool] = Gathering(self._add_all, lambda task: task.id, shared=_shared)
         self._writes: Gathering[Write, Task | None] = Gathering(
             self._save_all, lambda write: write.before.id, shared=_shared
@@ -109,6 +112,16 @@ class PostgresQueue:
         """See the port."""
         (row,) = await self._claiming.fetch(sql.WAKE, count, now, looked_by, LOOKS)
         return row["woken"], row["waiting"]
+
+    async def wake_lines(
+        self, count: int, now: datetime, looked_by: datetime, after: Line | None
+    ) -> tuple[int, Line | None]:
+        """See the port."""
+        given = (count, now, looked_by, LINES, *(after or BEFORE_ALL))
+        for row in await self._claiming.fetch(sql.WAKE_LINES, *given):
+            more = row["nth"] == LINES
+            return row["woken"], (row["model"], row["tenant"], row["urgency"]) if more else None
+        return 0, None
 
 
 class VirtualTime:

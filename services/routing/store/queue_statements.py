@@ -3,6 +3,8 @@
 Laws of this file:
 - rows are locked in one order: lines, Tasks by id, then Attempts, rounds; a claim skips what is locked;
 - candidates are looked up first and that fixed list is locked: the order is decided before the locks;
+- a list of ids is met as an array: of how many rows a LIMIT by parameter gives the planner knows nothing, expects a
+  tenth of the table and would read all of it;
 - a group comes as JSON; `nth` is the caller's place in it. Who is not answered was refused.
 
 How a Task that has not ended is found again, always by exactly one of these:
@@ -51,7 +53,8 @@ ADD = f"""
 WITH given AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1) AS g(nth integer, cost double precision, {_shape(tasks, NEW_TASK)})
 ), fresh AS MATERIALIZED (
-  SELECT * FROM given WHERE NOT EXISTS (SELECT FROM tasks t WHERE t.id = given.id)
+  SELECT * FROM given WHERE id <> ALL (ARRAY(
+    SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM given))))
 ), line AS (
   INSERT INTO lines AS l (tenant, model, urgency, finish)
   SELECT tenant, model, urgency, $2 + sum(cost) FROM fresh GROUP BY tenant, model, urgency
@@ -78,10 +81,10 @@ _TAKE = f"""
 locked AS MATERIALIZED (
   SELECT t.id FROM tasks t WHERE {{still}} ORDER BY t.id FOR UPDATE SKIP LOCKED
 ), gone AS (
-  DELETE FROM ready r USING locked l WHERE r.task_id = l.id
+  DELETE FROM ready r WHERE r.task_id = ANY (ARRAY(SELECT id FROM locked))
 ), taken AS (
   UPDATE tasks t SET epoch = t.epoch + 1, worker = $3, claimed_until = $4, timer_at = $4
-  FROM locked l WHERE t.id = l.id RETURNING t.*
+  WHERE t.id = ANY (ARRAY(SELECT id FROM locked)) RETURNING t.*
 )
 SELECT taken.*, {_names((f"{name} AS a_{name}" for name in attempts.c.keys()), "a.")}
 FROM taken LEFT JOIN attempts a ON a.task_id = taken.id ORDER BY taken.tag, taken.timer_at, taken.id, a.number
@@ -95,7 +98,7 @@ WITH heads AS (
    WHERE state = 'queued' AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
 ), picked AS MATERIALIZED (
   SELECT id FROM heads ORDER BY tag, id LIMIT $1
-), {_TAKE.format(still=f"t.id IN (SELECT id FROM picked) AND t.state = 'queued' AND {FREE}"
+), {_TAKE.format(still=f"t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.state = 'queued' AND {FREE}"
                        " AND (t.timer_at IS NULL OR t.timer_at <= $2)")}
 """  # fmt: skip
 """$1 how many, $2 now, $3 worker, $4 until, $5 the lowest tag that is looked at. What is only to end waits for none."""
@@ -107,7 +110,7 @@ WITH heads AS (
   (SELECT id, 1 AS later, timer_at FROM tasks WHERE {FOLLOWED} AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
 ), picked AS MATERIALIZED (
   SELECT id FROM heads GROUP BY id ORDER BY min(later), min(timer_at), id LIMIT $1
-), {_TAKE.format(still=f"t.id IN (SELECT id FROM picked) AND t.{FOLLOWED} AND t.timer_at <= $2")}
+), {_TAKE.format(still=f"t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.{FOLLOWED} AND t.timer_at <= $2")}
 """
 """$1 how many, $2 now, $3 worker, $4 until. However many polls are due, what must not wait goes first."""
 
@@ -122,7 +125,7 @@ WITH asked AS MATERIALIZED (
     nth integer, id text, epoch bigint, unless_cancelled boolean, ended boolean, next_action_at timestamptz,
     due_if_cancelled timestamptz, claimed_until timestamptz, parked_at timestamptz, {_shape(tasks, _CHANGES)})
 ), locked AS MATERIALIZED (
-  SELECT t.id FROM tasks t WHERE t.id IN (SELECT id FROM asked) ORDER BY t.id FOR UPDATE
+  SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM asked)) ORDER BY t.id FOR UPDATE
 ), written AS (
   UPDATE tasks t SET
     {_names(f"{name} = a.{name}" for name in _CHANGES)}, revision = t.revision + 1,
@@ -179,13 +182,42 @@ WITH RECURSIVE models AS (
     ORDER BY t.tag, t.id LIMIT least($1, greatest(1, $4 / (SELECT count(*) FROM models)))
   ) front WHERE m.model IS NOT NULL
 ), locked AS MATERIALIZED (
-  SELECT t.id FROM tasks t WHERE t.id IN (SELECT id FROM fronts) AND t.claimed_until IS NULL
+  SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM fronts)) AND t.claimed_until IS NULL
     AND t.parked_at IS NOT NULL AND t.timer_at > $2 ORDER BY t.id FOR UPDATE SKIP LOCKED
 ), woken AS (
-  UPDATE tasks t SET timer_at = $2, next_action_at = $2 FROM locked l WHERE t.id = l.id RETURNING 1
+  UPDATE tasks t SET timer_at = $2, next_action_at = $2
+  WHERE t.id = ANY (ARRAY(SELECT id FROM locked)) RETURNING 1
 )
 SELECT (SELECT count(*) FROM woken) AS woken, EXISTS (SELECT FROM models WHERE model IS NOT NULL) AS waiting
 """
 """$1 how many of each model, $2 now, $3 only those that last looked by then, $4 how many in all, about."""
+
+WAKE_LINES = """
+WITH RECURSIVE found AS (
+  (SELECT model, tenant, urgency, 1 AS nth FROM tasks
+   WHERE parked_at IS NOT NULL AND (model, tenant, urgency) > ($5, $6, $7::smallint)
+   ORDER BY model, tenant, urgency LIMIT 1)
+  UNION ALL
+  SELECT next.model, next.tenant, next.urgency, f.nth + 1 FROM found f, LATERAL (
+    SELECT t.model, t.tenant, t.urgency FROM tasks t
+    WHERE t.parked_at IS NOT NULL AND (t.model, t.tenant, t.urgency) > (f.model, f.tenant, f.urgency)
+    ORDER BY t.model, t.tenant, t.urgency LIMIT 1
+  ) next WHERE f.nth < $4
+), fronts AS MATERIALIZED (
+  SELECT front.id FROM found f, LATERAL (
+    SELECT t.id FROM tasks t
+    WHERE t.parked_at IS NOT NULL AND t.model = f.model AND t.tenant = f.tenant AND t.urgency = f.urgency
+    ORDER BY t.tag, t.id LIMIT least($1, greatest(1, $4 / (SELECT count(*) FROM found)))
+  ) front
+), locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM fronts)) AND t.claimed_until IS NULL
+    AND t.parked_at <= $3 AND t.timer_at > $2 ORDER BY t.id FOR UPDATE SKIP LOCKED
+), woken AS (
+  UPDATE tasks t SET timer_at = $2, next_action_at = $2
+  WHERE t.id = ANY (ARRAY(SELECT id FROM locked)) RETURNING 1
+)
+SELECT model, tenant, urgency, nth, (SELECT count(*) FROM woken) AS woken FROM found ORDER BY nth DESC LIMIT 1
+"""
+"""As WAKE, of each line, those after ($5 model, $6 tenant, $7 class); no row where there is none."""
 
 REPORTED = "UPDATE attempts SET report_pending = false WHERE id = ANY($1::text[]) AND report_pending"

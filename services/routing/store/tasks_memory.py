@@ -12,9 +12,11 @@ from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
 from services.routing.ports import Lane, TaskQuery, Write
 from services.routing.ports.alerts import Alert, AlertQuery
+from services.routing.ports.waking import Line
 from services.routing.store.checks_memory import MemoryChecks
 from services.routing.store.late_memory import MemoryLate
 from services.routing.store.paging import key_of, token_of
+from services.routing.store.tasks_rows import CLASSES
 
 _LANES = {
     Lane.DISPATCH: frozenset({TaskState.QUEUED}),
@@ -148,16 +150,34 @@ class MemoryTasks(MemoryChecks, MemoryLate):
 
     async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
         """See the port."""
-        parked = [row for row in self._rows.values() if row.parked_at is not None]
+        parked = self._parked()
         fronts: dict[str, list[_Row]] = {row.task.request.model: [] for row in parked}
-        for row in sorted(parked, key=lambda row: (row.tag, row.task.id)):
-            assert row.parked_at is not None
-            waits = row.claimed_until is None and (row.task.next_action_at is None or row.task.next_action_at > now)
+        for row in parked:
             front = fronts[row.task.request.model]
-            if waits and row.parked_at <= looked_by and len(front) < count:
+            if _may_be_woken(row, now, looked_by) and len(front) < count:
                 front.append(row)
                 row.task = replace(row.task, next_action_at=now)
         return sum(map(len, fronts.values())), bool(fronts)
+
+    async def wake_lines(
+        self, count: int, now: datetime, looked_by: datetime, after: Line | None
+    ) -> tuple[int, Line | None]:
+        """See the port. All lines at once."""
+        lines: dict[Line, list[_Row]] = {}
+        for row in self._parked():
+            asked = row.task.request
+            lines.setdefault((asked.model, asked.tenant, CLASSES.index(asked.priority)), []).append(row)
+        fronts = [row for line, rows in lines.items() if after is None or line > after for row in rows[:count]]
+        woken = [row for row in fronts if _may_be_woken(row, now, looked_by)]
+        for row in woken:
+            row.task = replace(row.task, next_action_at=now)
+        return len(woken), None
+
+    def _parked(self) -> list[_Row]:
+        """By tag."""
+        return sorted(
+            (row for row in self._rows.values() if row.parked_at is not None), key=lambda row: (row.tag, row.task.id)
+        )
 
     async def rounds(self, task_id: str) -> tuple[SelectionRound, ...]:
         """See the port."""
@@ -255,6 +275,12 @@ def _merged(stored: Task, write: Write) -> tuple[Attempt, ...]:
 
 def _is_claimed(row: _Row, now: datetime) -> bool:
     return row.claimed_until is not None and row.claimed_until > now
+
+
+def _may_be_woken(row: _Row, now: datetime, looked_by: datetime) -> bool:
+    """Whether a parked Task may be made due: nobody has it, it is not due yet, and it looked last by then."""
+    waits = row.claimed_until is None and (row.task.next_action_at is None or row.task.next_action_at > now)
+    return waits and row.parked_at is not None and row.parked_at <= looked_by
 
 
 def _is_due(row: _Row, now: datetime) -> bool:

@@ -68,6 +68,11 @@ tasks = Table(
     Index("tasks_urgent_timer", "timer_at", "id", postgresql_where=text(URGENT)),
     Index("tasks_untimed", "id", postgresql_where=text(f"{OPEN} AND timer_at IS NULL")),
     Index("tasks_parked", "model", "tag", "id", postgresql_where=text("parked_at IS NOT NULL")),
+    Index(
+        "tasks_parked_lines",
+        *("model", "tenant", "urgency", "tag", "id"),
+        postgresql_where=text("parked_at IS NOT NULL"),
+    ),
 )
 """Tasks, and the queue of those that have not ended."""
 

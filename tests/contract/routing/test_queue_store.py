@@ -10,6 +10,7 @@ import pytest
 from services.routing.domain import transitions
 from services.routing.domain.fairness import WEIGHTS, passed_at_most
 from services.routing.ports import Lane
+from services.routing.store.queue_postgres import LINES
 from tests.contract.routing.tasks_stores import KINDS, at, opened, queued, to_submitting, write
 
 UNTIL = at(15)
@@ -160,3 +161,30 @@ async def test_a_cancel_does_not_wait_for_its_turn(store: Any):
     await store.add(queued("new", tenant="other"))
     after = await store.claim(Lane.DISPATCH, "w1", 3, at(2), UNTIL)
     assert "new" in [task.id for task in after]
+
+
+async def test_the_first_of_each_line_is_woken_whoever_stands_before_it(store: Any):
+    """CAP-11: by tenant, model and class of urgency; who is due already or looked a moment ago keeps its place."""
+    for number in range(4):
+        await parked(store, f"a{number}")
+    await parked(store, "other-tenant", tenant="u")
+    await parked(store, "other-class", priority="low")
+    await parked(store, "other-model", model="still")
+    await parked(store, "looked", tenant="v", looked=9)
+    await parked(store, "behind", tenant="v")
+    assert await store.wake(2, at(10), at(8)) == (3, True)
+    assert await store.wake_lines(2, at(10), at(8), None) == (3, None)
+    due = {task.id for task in await store.claim(Lane.DISPATCH, "w1", 99, at(10), at(25))}
+    assert due == {"a0", "a1", "other-model", "other-tenant", "other-class", "behind"}
+    assert await store.wake_lines(1, at(10), at(10), None) == (1, None)
+    assert {task.id for task in await store.claim(Lane.DISPATCH, "w1", 99, at(10), at(25))} == {"looked"}
+
+
+async def test_many_lines_are_woken_in_turn(pg_url: str):
+    """CAP-11: a call looks at so many lines and goes on with the next ones, from the first again after the last."""
+    async with opened(pg_url) as store:
+        for number in range(LINES + 8):
+            await parked(store, f"t{number:02}", tenant=f"tenant-{number:02}")
+        woken, place = await store.wake_lines(4, at(10), at(10), None)
+        assert (woken, place) == (LINES, ("clip", f"tenant-{LINES - 1:02}", 1))
+        assert await store.wake_lines(4, at(10), at(10), place) == (8, None)

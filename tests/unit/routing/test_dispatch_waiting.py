@@ -253,3 +253,26 @@ async def test_a_job_that_is_never_heard_of_again_is_given_up():
     assert task.attempts[0].cost == task.attempts[0].quote
     page, _ = await play.desk.store.alerts(AlertQuery(kind="cost_anomaly"))
     assert [alert.subject for alert in page] == [task.attempts[0].id]
+
+
+async def test_a_blocked_head_is_not_in_the_way_of_other_tenants():
+    """CAP-11: those first in the model wait for a Supply that stays full; another tenant's Task, which another Supply
+    may take, has its slot within a second of the slot's coming free, and so has another class of urgency."""
+    wide, narrow = supply("a/clip", 1), supply("b/clip", 2, capabilities={"duration_s": {"min": 1, "max": 5}})
+    play = stage(offers=catalog(wide, narrow))
+    play.provider.polls = [Polled("running")] * 100
+    for name, held in (("w", wide), ("n1", narrow), ("n2", narrow)):
+        await play.capacity.reserve(name, held, HealthView(), HealthView())
+    for number in range(3 * FRONT):
+        await play.submit(f"long-{number:02}", input={"prompt": "a boat", "duration_s": 10})
+    await play.work()
+    await play.submit("short", tenant="other")
+    await play.submit("urgent", priority="high")
+    await play.work()
+    assert (await play.task("short")).waiting_reason.startswith("capacity:")
+    await play.capacity.release("n1")
+    await play.capacity.release("n2")
+    await play.pass_time(1)
+    assert (await play.task("short")).state is TaskState.RUNNING
+    assert (await play.task("urgent")).state is TaskState.RUNNING
+    assert {(await play.task(f"long-{number:02}")).state for number in range(3 * FRONT)} == {TaskState.QUEUED}
