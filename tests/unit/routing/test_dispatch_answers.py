@@ -59,8 +59,13 @@ async def test_only_slots_under_running_work_are_told_as_lost(caplog: pytest.Log
     await play.work()
     with caplog.at_level(logging.WARNING):
         await keep_leases(play.desk)
-        assert caplog.records == []
+        assert _told(caplog) == []
         (lease,) = play.capacity.live()
         del play.capacity.leases[lease]
         await keep_leases(play.desk)
-    assert [record.getMessage() for record in caplog.records] == [f"1 leases of running attempts have lapsed: {lease}"]
+    assert _told(caplog) == [f"1 leases of running attempts have lapsed: {lease}"]
+
+
+def _told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What routing said; asyncio may just then tell of what an earlier test left behind."""
+    return [record.getMessage() for record in caplog.records if record.name.startswith("services.routing")]
