@@ -78,9 +78,9 @@ class MortalDatabase(Database):
                 numbered = self._effects.begin(_method.get())
         self._effects.done(numbered)
 
-    def lane(self) -> Lane:
+    def lane(self, *, by_index: bool = False) -> Lane:
         """See `Database`."""
-        lane = MortalLane(self._effects, self._engine)
+        lane = MortalLane(self._effects, self._engine, by_index=by_index)
         self._lanes.append(lane)
         return lane
 
@@ -88,8 +88,8 @@ class MortalDatabase(Database):
 class MortalLane(Lane):
     """A lane that opens the transaction of each statement itself, so that there is a moment before its commit."""
 
-    def __init__(self, effects: Effects, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, effects: Effects, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
         self._effects = effects
 
     async def _fetch(self, sql: str, values: tuple[object, ...]) -> list[Any]:
