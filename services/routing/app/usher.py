@@ -1,8 +1,8 @@
 """Calls parked Tasks to look again: whoever waits for what comes for many at once does not look for itself.
 
 Every look costs a decision. With a million Tasks waiting for sixteen slots only the heads of the lines need look, every
-`waiting_look_s`, whoever of the replicas comes by: the first few of each model (CAP-10), and in turn the first few of
-each line, since those who are first in the model may wait for what others do not need (CAP-11). That is the durable
+`waiting_look_s`, whoever of the replicas comes by: the first few of each group that was decided alike (CAP-10), and in
+turn the first few of each line: nobody is hidden by who waits for what others do not need (CAP-11). That is the durable
 scan, and alone it is enough. Hints make it sooner: a slot that is given back, a circuit that closes, and a waiting Task
 that was placed each call one more, so that a line moves as fast as places come free.
 """

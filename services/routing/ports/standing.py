@@ -36,8 +36,8 @@ class StandingReader(Protocol):
     async def heads(self, now: datetime, since: datetime) -> Mapping[str, Standing]:
         """By line, the first Task that is due and free, if it has been so since then or longer.
 
-        The lines: `ready`, those never claimed, by tag; `timer` and `followed`, by time; `parked MODEL`, by tag, where
-        the first has not looked since then.
+        The lines: `ready`, those never claimed, by tag; `timer` and `followed`, by time; `parked MODEL KEY`, by
+        tag, those that wait for the same, where the first has not looked since then.
         """
         ...
 

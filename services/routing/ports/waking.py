@@ -12,9 +12,10 @@ class Waking(Protocol):
     """Makes parked Tasks due, so that the next claim takes them."""
 
     async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
-        """Make parked Tasks due: of each model the first `count` by tag, of those that last looked by then.
+        """Make parked Tasks due: of each group the first `count` by tag, of those that last looked by then.
 
-        (how many were woken, whether any is parked). With very many models fewer of each.
+        A group is one model and one last decision (`round_key`). So whoever waits for what only it needs is in nobody's
+        way. (how many were woken, whether any is parked). With very many groups fewer of each.
         """
         ...
 

@@ -68,7 +68,7 @@ class MemoryChecks:
 def _line(row: Any, item: Standing) -> tuple[str, Any]:
     """The line that it stands in, and its place there."""
     if item.parked:
-        return f"parked {row.task.request.model}", (row.tag, item.task_id)
+        return f"parked {row.task.request.model} {row.task.round_key}", (row.tag, item.task_id)
     if item.task is TaskState.QUEUED:
         return ("timer", (item.next_action_at, item.task_id)) if item.epoch else ("ready", (row.tag, item.task_id))
     return "followed" if item.task in FOLLOWED else "", (item.next_action_at, item.task_id)

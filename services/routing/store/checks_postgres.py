@@ -19,6 +19,7 @@ from libs.store.database import Database
 from services.routing.domain.standing import PREDICATES, Limits, Need, Predicate, Standing
 from services.routing.domain.task import TERMINAL_ATTEMPTS, Attempt, AttemptState, TaskState
 from services.routing.ports.standing import Part, Place
+from services.routing.store.queue_statements import PARKED_GROUPS
 from services.routing.store.tasks_rows import attempt_of
 from services.routing.store.tasks_tables import FOLLOWED, LIVE, OPEN
 
@@ -80,18 +81,14 @@ OF_HEADS = f"{COLUMNS.strip()} {FROM_TASKS}"
 FREE = "(t.claimed_until IS NULL OR t.claimed_until <= :now)"
 FREE_SINCE = f"t.timer_at <= :since AND {FREE}"
 HEADS = text(f"""
-WITH RECURSIVE models AS (
-  (SELECT model FROM tasks WHERE parked_at IS NOT NULL ORDER BY model LIMIT 1)
-  UNION ALL
-  SELECT (SELECT t.model FROM tasks t WHERE t.parked_at IS NOT NULL AND t.model > m.model ORDER BY t.model LIMIT 1)
-  FROM models m WHERE m.model IS NOT NULL
-)
+WITH RECURSIVE {PARKED_GROUPS}
 (SELECT 'ready' AS line, {OF_HEADS} WHERE t.id = (SELECT task_id FROM ready ORDER BY tag, task_id LIMIT 1)
   AND t.created_at <= :since AND {FREE})
 UNION ALL (SELECT 'timer', {OF_HEADS} WHERE {QUEUED} AND {FREE_SINCE} ORDER BY t.timer_at, t.id LIMIT 1)
 UNION ALL (SELECT 'followed', {OF_HEADS} WHERE {OPEN_FOLLOWED} AND {FREE_SINCE} ORDER BY t.timer_at, t.id LIMIT 1)
-UNION ALL (SELECT 'parked ' || m.model, head.* FROM models m, LATERAL (SELECT {OF_HEADS}
-  WHERE t.parked_at IS NOT NULL AND t.model = m.model ORDER BY t.tag, t.id LIMIT 1) head, tasks p
+UNION ALL (SELECT 'parked ' || g.model || ' ' || g.round_key, head.* FROM groups g, LATERAL (SELECT {OF_HEADS}
+  WHERE t.parked_at IS NOT NULL AND t.model = g.model AND t.round_key = g.round_key
+  ORDER BY t.tag, t.id LIMIT 1) head, tasks p
   WHERE p.id = head.task_id AND p.parked_at <= :since AND head.parked AND p.timer_at > :now)
 """)
 OWED = text(

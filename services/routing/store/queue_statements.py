@@ -169,18 +169,25 @@ SELECT h.id FROM held h LEFT JOIN tasks t ON t.id = h.id AND t.epoch = h.epoch W
 """
 """$1 ids, $2 epochs, $3 until; answers those that somebody else has claimed since."""
 
-WAKE = """
-WITH RECURSIVE models AS (
-  (SELECT model FROM tasks WHERE parked_at IS NOT NULL ORDER BY model LIMIT 1)
+PARKED_GROUPS = """groups AS (
+  (SELECT model, round_key FROM tasks WHERE parked_at IS NOT NULL ORDER BY model, round_key LIMIT 1)
   UNION ALL
-  SELECT (SELECT t.model FROM tasks t WHERE t.parked_at IS NOT NULL AND t.model > m.model ORDER BY t.model LIMIT 1)
-  FROM models m WHERE m.model IS NOT NULL
-), fronts AS MATERIALIZED (
-  SELECT front.id FROM models m, LATERAL (
+  SELECT next.model, next.round_key FROM groups g, LATERAL (
+    SELECT t.model, t.round_key FROM tasks t
+    WHERE t.parked_at IS NOT NULL AND (t.model, t.round_key) > (g.model, g.round_key)
+    ORDER BY t.model, t.round_key LIMIT 1
+  ) next
+)"""
+"""Whoever waits for the same: a model, and what its last decision said of every Supply. One step of the index each."""
+
+WAKE = f"""
+WITH RECURSIVE {PARKED_GROUPS}, fronts AS MATERIALIZED (
+  SELECT front.id FROM groups g, LATERAL (
     SELECT t.id FROM tasks t
-    WHERE t.parked_at <= $3 AND t.model = m.model AND t.claimed_until IS NULL AND t.timer_at > $2
-    ORDER BY t.tag, t.id LIMIT least($1, greatest(1, $4 / (SELECT count(*) FROM models)))
-  ) front WHERE m.model IS NOT NULL
+    WHERE t.parked_at <= $3 AND t.model = g.model AND t.round_key = g.round_key
+      AND t.claimed_until IS NULL AND t.timer_at > $2
+    ORDER BY t.tag, t.id LIMIT least($1, greatest(1, $4 / (SELECT count(*) FROM groups)))
+  ) front
 ), locked AS MATERIALIZED (
   SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM fronts)) AND t.claimed_until IS NULL
     AND t.parked_at IS NOT NULL AND t.timer_at > $2 ORDER BY t.id FOR UPDATE SKIP LOCKED
@@ -188,9 +195,9 @@ WITH RECURSIVE models AS (
   UPDATE tasks t SET timer_at = $2, next_action_at = $2
   WHERE t.id = ANY (ARRAY(SELECT id FROM locked)) RETURNING 1
 )
-SELECT (SELECT count(*) FROM woken) AS woken, EXISTS (SELECT FROM models WHERE model IS NOT NULL) AS waiting
+SELECT (SELECT count(*) FROM woken) AS woken, EXISTS (SELECT FROM groups) AS waiting
 """
-"""$1 how many of each model, $2 now, $3 only those that last looked by then, $4 how many in all, about."""
+"""$1 how many of each group, $2 now, $3 only those that last looked by then, $4 how many in all, about."""
 
 WAKE_LINES = """
 WITH RECURSIVE found AS (

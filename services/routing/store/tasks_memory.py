@@ -151,9 +151,9 @@ class MemoryTasks(MemoryChecks, MemoryLate):
     async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
         """See the port."""
         parked = self._parked()
-        fronts: dict[str, list[_Row]] = {row.task.request.model: [] for row in parked}
+        fronts: dict[tuple[str, str], list[_Row]] = {_group(row): [] for row in parked}
         for row in parked:
-            front = fronts[row.task.request.model]
+            front = fronts[_group(row)]
             if _may_be_woken(row, now, looked_by) and len(front) < count:
                 front.append(row)
                 row.task = replace(row.task, next_action_at=now)
@@ -271,6 +271,10 @@ def _merged(stored: Task, write: Write) -> tuple[Attempt, ...]:
     known = {attempt.id: attempt for attempt in write.before.attempts}
     kept = {attempt.id: attempt for attempt in stored.attempts}
     return tuple(kept[a.id] if known.get(a.id) == a and a.id in kept else a for a in write.after.attempts)
+
+
+def _group(row: _Row) -> tuple[str, str]:
+    return row.task.request.model, row.task.round_key
 
 
 def _is_claimed(row: _Row, now: datetime) -> bool:

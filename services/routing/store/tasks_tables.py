@@ -67,7 +67,7 @@ tasks = Table(
     Index("tasks_followed_timer", "timer_at", "id", postgresql_where=text(FOLLOWED)),
     Index("tasks_urgent_timer", "timer_at", "id", postgresql_where=text(URGENT)),
     Index("tasks_untimed", "id", postgresql_where=text(f"{OPEN} AND timer_at IS NULL")),
-    Index("tasks_parked", "model", "tag", "id", postgresql_where=text("parked_at IS NOT NULL")),
+    Index("tasks_parked_alike", "model", "round_key", "tag", "id", postgresql_where=text("parked_at IS NOT NULL")),
     Index(
         "tasks_parked_lines",
         *("model", "tenant", "urgency", "tag", "id"),

@@ -146,16 +146,26 @@ async def test_the_heads_of_the_lines(store: Any):
 
 
 async def test_the_heads_of_those_who_never_had_their_turn(store: Any):
-    """ATT-7, CAP-11: by tag, not by age; of the parked ones of each model the first, if it has not looked for long."""
+    """ATT-7, CAP-11: by tag, not by age; of the parked that wait alike the first, if it has not looked for long."""
     for name, tag, ago in (("r1", 1.0, 50), ("r2", 0.5, 40), ("r3", 2.0, 90)):
         task = replace(due(name, TaskState.QUEUED, None, ago), created_at=NOW - timedelta(seconds=ago))
         await plant(store, replace(task, next_action_at=task.created_at), tag=tag, fresh=True)
-    for name, model, tag, ago in (("p1", "a", 1.0, 50), ("p2", "a", 2.0, 90), ("p3", "b", 1.0, 5)):
-        task = due(name, TaskState.QUEUED, None, -600, waiting_reason="capacity: full", epoch=1)
+    for name, model, tag, ago in (
+        ("p1", "a", 1.0, 50),
+        ("p2", "a", 2.0, 90),
+        ("p3", "b", 1.0, 5),
+        ("p4", "a", 3.0, 40),
+    ):
+        key = "k2" if name == "p4" else "k1"
+        task = due(name, TaskState.QUEUED, None, -600, waiting_reason="capacity: full", epoch=1, round_key=key)
         asked = replace(task.request, model=model)
         await plant(store, replace(task, request=asked), tag=tag, looked=NOW - timedelta(seconds=ago))
     heads = await store.heads(NOW, NOW - timedelta(seconds=30))
-    assert {line: item.task_id for line, item in heads.items()} == {"ready": "r2", "parked a": "p1"}
+    assert {line: item.task_id for line, item in heads.items()} == {
+        "ready": "r2",
+        "parked a k1": "p1",
+        "parked a k2": "p4",
+    }
 
 
 async def test_debts_to_health_and_slots_of_nobody(store: Any):

@@ -45,10 +45,12 @@ async def test_no_class_of_urgency_starves(store: Any):
     assert max(b - a for a, b in itertools.pairwise(lows)) <= bound + 1
 
 
-async def parked(store: Any, task_id: str, reason: str = "capacity: full", looked: float = 5, **request: Any) -> None:
-    """A Task that waits with that reason and last looked then."""
+async def parked(
+    store: Any, task_id: str, reason: str = "capacity: full", looked: float = 5, key: str = "", **request: Any
+) -> None:
+    """A Task that waits with that reason and last looked then; `key` is that of the decision which it got."""
     await store.add(queued(task_id, **request))
-    task = await store.claim_one(task_id, "w1", at(looked), at(looked + 15))
+    task = replace(await store.claim_one(task_id, "w1", at(looked), at(looked + 15)), round_key=key)
     await store.save(write(task, transitions.waiting(task, reason, at(1000)), now=looked))
 
 
@@ -67,6 +69,18 @@ async def test_parked_tasks_are_woken_by_their_turn(store: Any):
     assert await store.wake(9, at(10), at(10)) == (3, True)
     assert {task.id for task in await store.claim(Lane.DISPATCH, "w1", 9, at(10), at(25))} == {"a1", "a2", "a3"}
     assert (await store.wake(9, at(10), at(10)))[0] == 0
+
+
+async def test_who_waits_for_what_only_it_needs_hides_nobody(store: Any):
+    """CAP-10, CAP-11: of each group that was decided alike the first ones become due, in the order of their tags."""
+    for number in range(5):
+        await parked(store, f"real{number}", key="only a, full")
+    for number in range(3):
+        await parked(store, f"plain{number}", key="a and b, full", tenant="other")
+    await parked(store, "elsewhere", key="only a, full", model="zoo")
+    assert await store.wake(2, at(10), at(10)) == (5, True)
+    due = await store.claim(Lane.DISPATCH, "w1", 9, at(10), at(25))
+    assert {task.id for task in due} == {"real0", "real1", "plain0", "plain1", "elsewhere"}
 
 
 async def test_who_has_looked_lately_is_not_woken_by_the_scan(store: Any):

@@ -4,6 +4,7 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from services.routing.app.usher import FRONT
+from services.routing.domain.catalog import RealPerson
 from services.routing.domain.decision import HealthView
 from services.routing.domain.task import AttemptState, Failure, TaskState
 from services.routing.ports import Polled, Refused
@@ -93,6 +94,23 @@ async def test_twenty_tasks_share_sixteen_slots():
     assert {(await play.task(f"t{number:02}")).state for number in range(20)} == {TaskState.SUCCEEDED}
     assert play.capacity.highest == {"a/clip": 5, "b/clip": 8, "c/clip": 3}
     assert play.capacity.live() == {}
+
+
+async def test_who_waits_for_what_only_it_needs_is_in_nobodys_way():
+    """CAP-10, CAP-11: more than a front's worth of Tasks wait for the one Supply that admits real people; a slot that
+    comes free elsewhere is found within a second by the plain ones behind them."""
+    away = supply("b/clip", 1, real_person=RealPerson.FORBIDDEN)
+    play = stage(offers=catalog(supply("a/clip", 1), away))
+    for lease, of in (("one", supply("a/clip", 1)), ("two", away)):
+        await play.capacity.reserve(lease, of, HealthView(), HealthView())
+    for number in range(FRONT + 2):
+        await play.submit(f"real{number}", input={"prompt": "x", "duration_s": 5, "real_person": True})
+    await play.submit("plain")
+    await play.pass_time(3)
+    await play.capacity.release("two")
+    await play.pass_time(1, step_s=1)
+    assert (await play.task("plain")).state is TaskState.RUNNING
+    assert {(await play.task(f"real{number}")).state for number in range(FRONT + 2)} == {TaskState.QUEUED}
 
 
 async def test_a_freed_slot_is_used_at_the_next_look_without_any_hint():
