@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from libs.kernel.clock import Clock
 from services.routing.ports.waking import Line, Waking
+from services.routing.settings import SPARED
 
 FRONT = 4
 MOST = 64
@@ -53,7 +54,7 @@ class Usher:
             woken, self._waiting = await self._store.wake(places, now, now)
         if self._looked_at is None or self._clock.monotonic() - self._looked_at >= self._look_s * 0.8:
             self._looked_at = self._clock.monotonic()
-            looked_by = now - timedelta(seconds=self._look_s * 0.8)
+            looked_by = now - timedelta(seconds=self._look_s * SPARED)
             more, self._waiting = await self._store.wake(FRONT, now, looked_by)
             if self._waiting:
                 others, self._line = await self._store.wake_lines(FRONT, now, looked_by, self._line)

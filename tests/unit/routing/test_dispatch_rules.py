@@ -222,7 +222,7 @@ def test_settings_that_would_break_a_promise_are_refused():
         ({"capacity_ttl_s": 121.0}, "POINTSMAN_CAPACITY_TTL_MAX_S"),
         ({"capacity_ttl_max_s": 59.0}, "POINTSMAN_CAPACITY_TTL_MAX_S"),
         ({"scan_interval_s": 2.0}, "ATT-9"),
-        ({"waiting_look_s": 0.8}, "CAP-10"),
+        ({"waiting_look_s": 0.4}, "CAP-10"),
         ({"heartbeat_s": 10.0}, "worker_lease_s"),
         ({"claim_batch": 0}, "above 0"),
     ):

@@ -9,6 +9,7 @@ from services.routing.domain.decision import HealthView
 from services.routing.domain.task import AttemptState, Failure, TaskState
 from services.routing.ports import Polled, Refused
 from services.routing.ports.alerts import AlertQuery
+from services.routing.settings import SPARED
 from tests.support.worlds import START
 from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.dispatch_offers import catalog, supply
@@ -294,3 +295,25 @@ async def test_a_blocked_head_is_not_in_the_way_of_other_tenants():
     assert (await play.task("short")).state is TaskState.RUNNING
     assert (await play.task("urgent")).state is TaskState.RUNNING
     assert {(await play.task(f"long-{number:02}")).state for number in range(3 * FRONT)} == {TaskState.QUEUED}
+
+
+async def test_the_scan_alone_keeps_its_second_at_the_worst_moment():
+    """CAP-10: a slot comes free right after the head of the line has looked, right before the usher comes by: the next
+    round finds it, and with the claim's own scan all of it takes less than a second, jitter included."""
+    play = stage(offers=catalog(supply("a/clip", 1)), hints=False)
+    settings = play.desk.settings
+    await play.capacity.reserve("foreign", supply("a/clip", 1), HealthView(), HealthView())
+    await play.submit()
+    await play.dispatch.scan()
+    await play.dispatch.settled()
+    await play.capacity.release("foreign")
+    passed = 0.0
+    spared = 0.999 * SPARED * settings.waiting_look_s  # a moment later it would be called at once
+    for pause_s in (spared, settings.waiting_look_s * 1.05):
+        play.clock.advance(pause_s)
+        passed += pause_s
+        await play.desk.usher.tick()
+    await play.dispatch.scan()
+    await play.dispatch.settled()
+    assert (await play.task()).state is TaskState.RUNNING
+    assert passed + settings.scan_interval_s * 1.1 < 1
