@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from libs.faults.fault import Fault
 
@@ -46,13 +46,19 @@ def moment(text: str | None, name: str) -> datetime | None:
     """An RFC 3339 time with its offset; None where nothing is said."""
     if text is None or text == "":
         return None
-    try:
-        value = datetime.fromisoformat(text)
-    except ValueError:
-        value = None
-    if value is None or value.tzinfo is None:
+    value = instant(text)
+    if value is None:
         raise Fault.invalid((f"/query/{name}", "must be a time such as 2026-01-31T09:30:00Z"))
     return value
+
+
+def instant(text: str) -> datetime | None:
+    """An RFC 3339 time with its offset, in UTC; None for any other text, and for a time outside the years 1 to 9999."""
+    try:
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo is not None else None
+    except (ValueError, OverflowError):  # the offset may lead out of the calendar
+        return None
 
 
 def cursor(text: str | None, name: str) -> int:

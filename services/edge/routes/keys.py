@@ -1,6 +1,6 @@
 """/v1/operator/keys: make, list, revoke."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from starlette.responses import Response
@@ -83,12 +83,10 @@ def _time(body: Reader) -> datetime | None:
     text = body.text("expires_at")
     if not text:
         return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+    moment = queries.instant(text) or queries.instant(f"{text}Z")  # without an offset it is UTC
+    if moment is None:
         body.refuse("expires_at", "must be a time in RFC 3339, for example 2027-01-31T12:00:00Z")
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment
 
 
 def _record(key: Key) -> shapes.KeyRecord:

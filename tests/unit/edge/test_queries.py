@@ -27,6 +27,21 @@ def test_defaults_and_bounds() -> None:
     assert queries.idempotency_key(None) == ""
 
 
+@pytest.mark.parametrize(
+    "text", ["now", "2026-01-31T09:30:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+)
+def test_what_is_no_time(text: str) -> None:
+    """EDG-2: neither what has no offset, nor what its offset leads out of the calendar."""
+    with pytest.raises(Fault) as caught:
+        queries.moment(text, "at")
+    assert caught.value.errors[0].pointer == "/query/at"
+
+
+def test_a_time_is_told_in_utc() -> None:
+    """EDG-2: whatever its offset."""
+    assert str(queries.moment("2026-01-31T23:30:00-01:00", "at")) == "2026-02-01 00:30:00+00:00"
+
+
 @given(st.integers(0, 300), st.integers(0, 400), st.integers(0, 400))
 def test_a_range_is_what_the_standard_says(size: int, first: int, last: int) -> None:
     """RUN-7: `bytes=FIRST-LAST` is that slice, cut at the end; outside is a fault; backwards is no range."""
