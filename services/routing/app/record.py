@@ -18,14 +18,30 @@ log = logging.getLogger(__name__)
 async def record_outcome(desk: Desk, write: Write) -> Task:
     """Write what a provider has answered, trying again while the store is away: an answer that was paid for is not lost
     to a moment's absence (SYN-7). Should it stay away, the Task is found again by its state: nothing is sent twice."""
-    pause = FIRST_PAUSE_S
-    for _ in range(TRIES - 1):
+    pause, unheard = FIRST_PAUSE_S, False
+    for left in reversed(range(TRIES)):
         try:
             return await desk.store.save(write)
         except Fault as fault:
-            if fault.code not in PASSING:
+            if unheard and fault.code == "fenced" and (written := await _written_before(desk, write)):
+                return written
+            if fault.code not in PASSING or not left:
                 raise
             log.warning("task %s: the store does not take its outcome yet: %s", write.before.id, fault.message)
+        unheard = True
         await desk.world.clock.sleep(pause)
         pause *= 2
-    return await desk.store.save(write)
+    raise AssertionError("the last try answers or raises")
+
+
+async def _written_before(desk: Desk, write: Write) -> Task | None:
+    """The Task as it stands, if the write was committed by a try whose answer was lost: then what its Attempt held is
+    this step's to give back."""
+    stored = await desk.store.get(write.before.id)
+    if stored is None:
+        return None
+    ends = {
+        (item.id, item.state, item.finished_at) for item in write.after.attempts if item not in write.before.attempts
+    }
+    ours = ends and ends <= {(item.id, item.state, item.finished_at) for item in stored.attempts}
+    return stored if ours else None

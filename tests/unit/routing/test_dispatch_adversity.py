@@ -269,3 +269,60 @@ async def test_a_turn_that_comes_after_the_window_starts_nothing():
     assert play.provider.calls == []
     assert play.capacity.live() == {}
     assert (await play.task()).state is TaskState.FAILED
+
+
+class LosingTasks(MemoryTasks):
+    """Writes the end of an Attempt, and loses the answer."""
+
+    lost = 0
+
+    async def save(self, write: Write) -> Task:
+        """See the port."""
+        saved = await super().save(write)
+        ends = any(item.finished_at for item in write.after.attempts if item not in write.before.attempts)
+        if ends and not self.lost:
+            self.lost += 1
+            raise Fault.of("governance_backend_down", "the connection to the database broke")
+        return saved
+
+
+async def test_an_end_whose_commit_was_not_heard_of_gives_its_slot_back():
+    """CAP-8, SYN-7: the answer of the store was lost, the end was written: what it held is released, not left to its
+    time to live, and health is told at once."""
+    tasks = LosingTasks()
+    play = stage(offers=catalog(supply("a/clip", 1)), store=tasks)
+    await play.submit()
+    await play.work()
+    play.clock.advance(5)
+    await play.follow.scan()
+    await settled(play)
+    task = await play.task()
+    assert (tasks.lost, task.state) == (1, TaskState.SUCCEEDED)
+    assert play.capacity.in_use("a/clip") == 0
+    assert task.attempts[0].id in play.health.outcomes
+
+
+class TakenOver(LosingTasks):
+    """Is away for the end of an Attempt, and meanwhile somebody else claims its Task."""
+
+    async def save(self, write: Write) -> Task:
+        """See the port."""
+        if not self.lost and any(item.finished_at for item in write.after.attempts):
+            self.lost += 1
+            row = self._rows[write.before.id]
+            row.task = replace(row.task, epoch=row.task.epoch + 1)
+            raise AWAY
+        return await super().save(write)
+
+
+async def test_what_a_newer_owner_holds_is_not_given_back():
+    """ATT-7, CAP-8: away once and fenced then, a step has written nothing, and the slot is its successor's."""
+    tasks = TakenOver()
+    play = stage(offers=catalog(supply("a/clip", 1)), store=tasks)
+    await play.submit()
+    await play.work()
+    play.clock.advance(5)
+    await play.follow.scan()
+    await settled(play)
+    assert (tasks.lost, (await play.task()).state) == (1, TaskState.RUNNING)
+    assert play.capacity.in_use("a/clip") == 1
