@@ -5,7 +5,10 @@ import contextlib
 import os
 import signal
 
+import asyncpg
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from libs.faults.fault import Fault
 from libs.store.database import Database
@@ -99,3 +102,15 @@ async def test_a_database_that_is_away_is_a_fault() -> None:
         await lane.fetch("SELECT 1")
     assert (raised.value.code, raised.value.retry_after_ms) == ("governance_backend_down", 5000)
     await lane.close()
+
+
+async def test_a_wrong_type_is_a_bug_and_no_absence(pg_url: str) -> None:
+    """CAP-12: what the driver cannot send is our own mistake: no Fault says that the database is away, and in a group
+    it is one member's own."""
+    database = Database(pg_url, schema="public")
+    with pytest.raises(asyncpg.DataError):
+        await database.lane().fetch("SELECT $1::int", "seven")
+    with pytest.raises(DBAPIError):
+        async with database.unit() as tx:
+            await tx.execute(text("SELECT CAST(:number AS int)"), {"number": "seven"})
+    await database.close()
