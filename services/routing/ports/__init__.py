@@ -327,7 +327,7 @@ class TaskStore(Protocol):
         """Take up to `count` due Tasks for `worker` until `until`; each claim raises the Task's epoch.
 
         Due: not terminal, `next_action_at` reached, no claim in force. No Task goes to two claimers. The dispatch lane
-        goes by tags (`domain.fairness`), but what is only to be cancelled goes first; the other by time, polls last.
+        goes by tags (`domain.fairness`), but who is only to be ended goes first; the other by time, polls last.
         """
         ...
 

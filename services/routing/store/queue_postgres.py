@@ -95,7 +95,7 @@ class PostgresQueue:
         low = self._time.lowest(now)
         rows = await self._claiming.fetch(sql.CLAIM_QUEUED, count, now, worker, until, low)
         taken = _tasks(rows)
-        tags = (row["tag"] for row in rows if not row["cancel_requested"])  # a cancel is taken before its turn
+        tags = (row["tag"] for row in rows if not (row["cancel_requested"] or _is_late(row["deadline"], now)))
         self._time.served(max(tags, default=FROM_THE_START), now, full=len(taken) == count)
         return taken
 
@@ -177,6 +177,11 @@ def stored(group: Sequence[Write], rows: Sequence[Any]) -> list[Task | None]:
             cancel_reason=row["cancel_reason"],
         )
     return saved
+
+
+def _is_late(deadline: datetime | None, now: datetime) -> bool:
+    """Whether the Task is only to end: like one to be cancelled it was taken before its turn, and moves no time on."""
+    return deadline is not None and deadline <= now
 
 
 def _charge(task: Task) -> float:

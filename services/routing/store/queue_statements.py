@@ -11,7 +11,7 @@ How a Task that has not ended is found again, always by exactly one of these:
 
 | where it stands | found by |
 |---|---|
-| never claimed | its row in `ready`, in the order of its tag; once a cancel was asked for, `timer_at` |
+| never claimed | its row in `ready`, in the order of its tag; its deadline; once a cancel was asked for, `timer_at` |
 | waits, in the queue or at a provider | `timer_at`, the time of its next look; parked ones may be woken before |
 | claimed | `timer_at`, the end of the claim |
 """
@@ -96,6 +96,9 @@ WITH heads AS (
   UNION ALL
   (SELECT id, CASE WHEN cancel_requested THEN '-Infinity' ELSE tag END FROM tasks
    WHERE state = 'queued' AND timer_at <= $2 ORDER BY timer_at LIMIT $1)
+  UNION ALL
+  (SELECT id, '-Infinity' FROM tasks
+   WHERE state = 'queued' AND timer_at IS NULL AND deadline <= $2 ORDER BY deadline LIMIT $1)
 ), picked AS MATERIALIZED (
   SELECT id FROM heads ORDER BY tag, id LIMIT $1
 ), {_TAKE.format(still=f"t.id = ANY (ARRAY(SELECT id FROM picked)) AND t.state = 'queued' AND {FREE}"

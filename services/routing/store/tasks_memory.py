@@ -77,9 +77,9 @@ class MemoryTasks(MemoryChecks, MemoryLate):
         """See the port."""
         due = [row for row in self._rows.values() if row.task.state in _LANES[lane] and _is_due(row, now)]
         if lane is Lane.DISPATCH:
-            due.sort(key=lambda row: (not row.task.cancel_requested, row.tag, row.task.id))
+            due.sort(key=lambda row: (not _is_to_end(row.task, now), row.tag, row.task.id))
             for row in due[:count]:
-                if not row.task.cancel_requested:
+                if not _is_to_end(row.task, now):
                     self._lines.serve(row.tag)
         else:
             due.sort(key=lambda row: (not _is_urgent(row.task), row.task.next_action_at, row.task.id))
@@ -290,6 +290,12 @@ def _may_be_woken(row: _Row, now: datetime, looked_by: datetime) -> bool:
 def _is_due(row: _Row, now: datetime) -> bool:
     at = row.task.next_action_at
     return row.task.state not in TERMINAL_TASKS and not _is_claimed(row, now) and (at is None or at <= now)
+
+
+def _is_to_end(task: Task, now: datetime) -> bool:
+    """Whether a queued Task is only to be ended: no turn is waited for, and none is used up."""
+    deadline = task.request.deadline
+    return task.cancel_requested or (deadline is not None and deadline <= now)
 
 
 def _is_urgent(task: Task) -> bool:

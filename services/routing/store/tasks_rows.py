@@ -29,6 +29,7 @@ def task_row(task: Task) -> dict[str, Any]:
         "run_id": task.run_id,
         "node_id": task.node_id,
         "created_at": task.created_at,
+        "deadline": task.request.deadline,
         "revision": task.revision,
         "epoch": task.epoch,
         "worker": "",

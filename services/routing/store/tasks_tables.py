@@ -58,6 +58,7 @@ tasks = Table(
     Column("failure", JSONB),
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("finished_at", DateTime(timezone=True)),
+    Column("deadline", DateTime(timezone=True)),
     Column("tag", Double, nullable=False),  # its place in virtual time: see domain.fairness
     Column("timer_at", DateTime(timezone=True)),  # when a scan finds it; null while in `ready`, and once it has ended
     Column("parked_at", DateTime(timezone=True)),  # when it last looked, while it waits to be woken
@@ -67,6 +68,11 @@ tasks = Table(
     Index("tasks_followed_timer", "timer_at", "id", postgresql_where=text(FOLLOWED)),
     Index("tasks_urgent_timer", "timer_at", "id", postgresql_where=text(URGENT)),
     Index("tasks_untimed", "id", postgresql_where=text(f"{OPEN} AND timer_at IS NULL")),
+    Index(
+        "tasks_late",
+        *("deadline", "id"),
+        postgresql_where=text("state = 'queued' AND timer_at IS NULL AND deadline IS NOT NULL"),
+    ),
     Index("tasks_parked_alike", "model", "round_key", "tag", "id", postgresql_where=text("parked_at IS NOT NULL")),
     Index(
         "tasks_parked_lines",

@@ -202,3 +202,15 @@ async def test_many_lines_are_woken_in_turn(pg_url: str):
         woken, place = await store.wake_lines(4, at(10), at(10), None)
         assert (woken, place) == (LINES, ("clip", f"tenant-{LINES - 1:02}", 1))
         assert await store.wake_lines(4, at(10), at(10), place) == (8, None)
+
+
+async def test_a_deadline_does_not_wait_for_its_turn(store: Any):
+    """ATT-9, RUN-1a: who was never claimed is found when its deadline has passed, however many stand before it."""
+    for number in range(20):
+        await store.add(queued(f"t{number:02}"))
+    await store.add(queued("short", deadline=at(5)))
+    assert "short" not in {task.id for task in await store.claim(Lane.DISPATCH, "w1", 3, at(4), UNTIL)}
+    late = await store.claim(Lane.DISPATCH, "w1", 2, at(6), UNTIL)
+    assert {task.id for task in late} == {"short", "t03"}
+    await store.add(queued("new", tenant="other"))
+    assert "new" in {task.id for task in await store.claim(Lane.DISPATCH, "w1", 3, at(6), UNTIL)}
