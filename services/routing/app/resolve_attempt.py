@@ -30,11 +30,12 @@ async def resolve_attempt(desk: Desk, resolution: Resolution) -> Task:
 
     An uncertain Attempt goes on as accepted or as not accepted. One that has ended as unresolved stays so, and its Task
     stays failed: the word is noted and the cost booked. Faults: `validation_failed`, `not_found`, `conflict` for any
-    other Attempt, `revision_conflict` when a worker holds the Task all the time.
+    other Attempt and for a job that another Attempt has, `revision_conflict` when a worker holds the Task all the time.
     """
     _check(resolution)
     for _ in range(TRIES):
         task, attempt = await _find(desk, resolution.attempt_id)
+        await _is_nobody_elses(desk, attempt, resolution)
         if attempt.state is AttemptState.UNRESOLVED:
             return await _correct(desk, task, attempt, resolution)
         if _agrees(attempt, resolution):
@@ -65,6 +66,15 @@ async def _find(desk: Desk, attempt_id: str) -> tuple[Task, Attempt]:
     if task is None or attempt is None:
         raise Fault.of("not_found", f"attempt {attempt_id!r} does not exist")
     return task, attempt
+
+
+async def _is_nobody_elses(desk: Desk, attempt: Attempt, resolution: Resolution) -> None:
+    """One job has one Attempt: two Tasks, perhaps of two tenants, would else end with one result."""
+    if resolution.verdict != ACCEPTED:
+        return
+    holder = await desk.store.of_job(attempt.channel, resolution.provider_task_id)
+    if holder not in (None, attempt.id):
+        raise Fault.of("conflict", f"job {resolution.provider_task_id} is that of attempt {holder}")
 
 
 async def _resolve(desk: Desk, task: Task, attempt: Attempt, resolution: Resolution) -> None:

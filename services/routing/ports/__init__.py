@@ -323,6 +323,10 @@ class TaskStore(Protocol):
         """The Task that this Attempt belongs to."""
         ...
 
+    async def of_job(self, channel: str, provider_task_id: str) -> str | None:
+        """The Attempt that has that job of the Channel's provider. For an operator's question: all are looked at."""
+        ...
+
     async def claim(self, lane: Lane, worker: str, count: int, now: datetime, until: datetime) -> tuple[Task, ...]:
         """Take up to `count` due Tasks for `worker` until `until`; each claim raises the Task's epoch.
 

@@ -73,6 +73,11 @@ class MemoryTasks(MemoryChecks, MemoryLate):
         """See the port."""
         return next((task for task in self._tasks() if any(a.id == attempt_id for a in task.attempts)), None)
 
+    async def of_job(self, channel: str, provider_task_id: str) -> str | None:
+        """See the port."""
+        every = (item for task in self._tasks() for item in task.attempts)
+        return next((a.id for a in every if (a.channel, a.provider_task_id) == (channel, provider_task_id)), None)
+
     async def claim(self, lane: Lane, worker: str, count: int, now: datetime, until: datetime) -> tuple[Task, ...]:
         """See the port."""
         due = [row for row in self._rows.values() if row.task.state in _LANES[lane] and _is_due(row, now)]

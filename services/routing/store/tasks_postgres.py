@@ -60,6 +60,14 @@ class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresCheck
         owner = select(attempts.c.task_id).where(attempts.c.id == attempt_id).scalar_subquery()
         return await self._one(select(tasks).where(tasks.c.id == owner))
 
+    async def of_job(self, channel: str, provider_task_id: str) -> str | None:
+        """See the port."""
+        holder = select(attempts.c.id).where(
+            attempts.c.channel == channel, attempts.c.provider_task_id == provider_task_id
+        )
+        async with self._database.read() as tx:
+            return (await tx.execute(holder.limit(1))).scalar()
+
     async def find(self, query: TaskQuery) -> tuple[tuple[Task, ...], str]:
         """See the port."""
         wanted = select(tasks).order_by(tasks.c.created_at, tasks.c.id).limit(query.page_size + 1)

@@ -283,7 +283,7 @@ async def test_tasks_are_found_by_id_state_tenant_and_doubt(store: Any):
     over = transitions.attempt_ended(saved, saved.attempts[0], AttemptState.UNRESOLVED, at(30), cost=None)
     saved = await store.save(write(saved, transitions.failed(over, unknown, at(30))))
     assert [task.id for task in (await store.find(TaskQuery(states=("failed",), uncertain=True)))[0]] == ["t4"]
-    word = replace(saved.attempts[0], resolution="accepted", cost=saved.attempts[0].quote)
+    word = replace(saved.attempts[0], resolution="accepted", cost=saved.attempts[0].quote, provider_task_id="j")
     booked = await store.correct(word, saved.spent + word.quote)
     with pytest.raises(Fault) as late:
         await store.correct(replace(word, resolution="not_accepted", cost=saved.spent), saved.spent)
@@ -294,6 +294,7 @@ async def test_tasks_are_found_by_id_state_tenant_and_doubt(store: Any):
     assert (await store.find(TaskQuery(uncertain=True)))[0] == ()
     assert (await store.of_attempt("t4-a1")).id == "t4"
     assert await store.of_attempt("nobody") is None
+    assert [await store.of_job(*job) for job in (("a", "j"), ("b", "j"), ("a", "k"))] == ["t4-a1", None, None]
     with pytest.raises(Fault) as refused:
         await store.find(TaskQuery(page_token="nonsense"))
     assert refused.value.code == "malformed_request"
