@@ -1,6 +1,7 @@
 """What every use-case has at hand."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from services.routing.app.turn import Placed
 
 Result = TypeVar("Result")
+log = logging.getLogger(__name__)
+
 NO_POLICY = Policy(id="", revision=0)
 
 
@@ -54,8 +57,15 @@ class Errands:
         """Do it, whatever becomes of the caller."""
         task = asyncio.ensure_future(errand)
         self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        """What went wrong is told to whoever still waits; of an errand whose caller was ended it is only logged."""
+        self._under_way.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            level = logging.INFO if isinstance(error, Fault) else logging.ERROR
+            log.log(level, "an errand ended with %r", error)
 
     async def done(self) -> None:
         """Return when none is under way."""

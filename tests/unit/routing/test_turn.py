@@ -1,9 +1,12 @@
 """Turns of deciding over fakes: who waits at once is decided together, and no slot is lost on the way."""
 
 import asyncio
+import gc
 import itertools
 from dataclasses import replace
 
+from libs.faults.fault import Fault
+from services.routing.app.desk import Errands
 from services.routing.app.gather import gather, look
 from services.routing.app.perform_step import perform_step
 from services.routing.app.work_queue import WorkQueue
@@ -197,6 +200,28 @@ async def test_draining_waits_for_the_slot_of_a_step_that_was_ended():
     go_on.set()
     await done
     assert play.capacity.in_use("a/clip") == 0
+
+
+async def test_an_errand_whose_caller_was_ended_fails_in_silence():
+    """CAP-8: a fenced end that nobody waits for any more is logged, and is no complaint of the loop."""
+    errands, complaints = Errands(), []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+
+    async def fenced() -> None:
+        await asyncio.sleep(0)
+        raise Fault.of("fenced", "a newer owner")
+
+    async def step() -> None:
+        await asyncio.shield(errands.begin(fenced()))
+
+    caller = asyncio.ensure_future(step())
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.wait((caller,))
+    await errands.done()
+    gc.collect()
+    assert caller.cancelled()
+    assert complaints == []
 
 
 async def test_an_end_that_is_being_written_is_given_back_though_its_step_is_ended():
