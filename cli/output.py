@@ -22,6 +22,9 @@ NO_SERVER = 3
 NO_RESULT = 4
 INTERRUPTED = 130
 
+COPIED = frozenset({"id", "run", "task"})
+"""Columns of ids that people copy into the next command: they stay in one piece while others are folded."""
+
 PIPED_WIDTH = 140
 """Columns where nobody tells the width: a file, a pipe, CI."""
 
@@ -41,6 +44,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "catalog_invalid": "mend the places named above, then give the same command again",
     "catalog_not_publishable": "mend the places named above, apply, then publish again",
     "idempotency_conflict": "the key was used with another body; take a new key for a new request",
+    "not_found": "`pointsman run list`, `pointsman health` and `pointsman alerts --all` show the ids that there are",
     "join_timeout": "the run goes on; `pointsman run watch` follows it",
     "governance_backend_down": "the server's database is away; `pointsman doctor` looks closer",
     "submission_unresolved": "`pointsman attempt resolve` tells the server what you found at the provider",
@@ -56,7 +60,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     """A table whose cells are texts as they stand, or `Text` with a style; None is an empty cell."""
     made = Table(title=title, title_justify="left", header_style="bold", expand=False)
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column in COPIED)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)) for cell in row))
     return made

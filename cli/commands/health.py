@@ -17,7 +17,10 @@ PLURALS = {"channel": "channels", "supply": "supplies"}
 @pass_session
 @click.pass_context
 def health(context: click.Context, session: Session, as_json: bool) -> None:
-    """Show each Channel and Supply: state, since when, why, until when, and its success rate."""
+    """Show each Channel and Supply: state, since when, why, until when, and its success rate.
+
+    The ladder counts successes in a row since probing began; the fifth makes it healthy. Samples are recent outcomes.
+    """
     if context.invoked_subcommand is not None:
         return
     answer = session.do(lambda api: api.get("/v1/operator/health"))
@@ -99,6 +102,7 @@ async def past_of(api: Api, subject: str, at: str, sort: str | None) -> dict[str
             if problem.code != "not_found":
                 raise
             if place == len(sorts):
-                detail = problem.body.get("detail") if sort else f"no channel and no supply {subject!r} was known then"
+                nobody = f"no channel and no supply {subject!r} {'was known then' if at else 'is known'}"
+                detail = problem.body.get("detail") if sort else nobody
                 raise Problem(problem.status, {**problem.body, "detail": detail}) from problem
     raise AssertionError("every sort was asked for")

@@ -130,7 +130,8 @@ def _totals(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def show(report: Report) -> None:
     """The sums, the moves, and some of the decisions."""
     say = output.console.print
-    say(f"{report['decided']} decisions made again, [bold]{report['changed']}[/] would have been another")
+    again = output.count(report["decided"], "decision")
+    say(f"{again} made again, [bold]{report['changed']}[/] would have been another")
     for name, words in (
         ("untouched", "stand as they were: the file says nothing of them"),
         ("refused", "left out: their reservation was refused, the round after them counts"),

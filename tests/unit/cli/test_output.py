@@ -1,9 +1,11 @@
 """Words, exit codes and books of the command line."""
 
+import io
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from cli import output
 from cli.api import Problem
@@ -100,3 +102,14 @@ def test_a_submission_too_many_is_found() -> None:
     broken = {fact.claim for fact in facts.broken}
     assert "submissions: our count and the providers'" in broken
     assert "requests that reached a provider twice" in broken
+
+
+def test_an_id_stays_in_one_piece_on_a_narrow_terminal() -> None:
+    """It is there to be copied into the next command; the other columns give way."""
+    run = "01M8P0YNM2M80GP94SMZDX4ZNR"
+    row = (run, "succeeded", "seedance-2.0-933", "2026-11-30T10:45:32Z", "boreal/seedance", 1, "2.40 CNY", "")
+    columns = ("run", "status", "model", "created", "supply", "attempts", "cost", "error")
+    narrow = Console(width=80, file=io.StringIO())
+    with narrow.capture() as seen:
+        narrow.print(output.table("Runs", columns, [row]))
+    assert run in seen.get()

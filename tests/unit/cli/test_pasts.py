@@ -90,7 +90,10 @@ def test_what_was_not_there_is_said_once() -> None:
     """OPS-8: neither a Channel nor a Supply; with `--sort`, in the server's own words."""
     said = invoke(health, FakeServer(), "explain", "z")
     assert said.exit_code == output.REFUSED
-    assert "no channel and no supply 'z' was known then" in said.stderr
+    assert "no channel and no supply 'z' is known" in said.stderr
+    assert "next:  `pointsman run list`, `pointsman health`" in said.stderr
+    then = invoke(health, FakeServer(), "explain", "z", "--at", "2026-01-31T09:30:00Z")
+    assert "no channel and no supply 'z' was known then" in then.stderr
     server = FakeServer({"/v1/operator/supplies/z/health": problem("not_found", detail="not declared")})
     assert "not declared" in invoke(health, server, "explain", "z", "--sort", "supply").stderr
 
