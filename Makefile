@@ -8,6 +8,8 @@ BIN := .venv/bin
 
 # A Python to prefer over those on the path.
 PYTHON ?=
+# Flags that `make up` passes on, for other ports or another data directory.
+ARGS ?=
 # How `make test` spreads over processes; a file stays in one process, so its fixtures start once. WORKERS=0: none.
 WORKERS ?= 2
 # What `make test` runs: a folder, a file, a test; empty means everything CI runs.
@@ -38,8 +40,8 @@ demo: setup ## start everything, run the main job on real media, show what happe
 	@$(BIN)/pointsman demo
 
 .PHONY: up
-up: setup ## start everything and stay until Ctrl-C
-	@POINTSMAN_ALLOW_PRIVATE_URLS=$${POINTSMAN_ALLOW_PRIVATE_URLS-1} $(BIN)/pointsman up
+up: setup ## start everything and stay until Ctrl-C (ARGS="--http 127.0.0.1:8081 ...": flags of pointsman up)
+	@POINTSMAN_ALLOW_PRIVATE_URLS=$${POINTSMAN_ALLOW_PRIVATE_URLS-1} $(BIN)/pointsman up $(ARGS)
 
 .PHONY: test
 test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
