@@ -41,7 +41,7 @@ async def test_a_burst_is_dispatched_by_leases_in_valkey(stack: Stack, server: V
     for part in ("five", "eight", "three"):
         await stack.lab.account(part, render_s=3600.0)
     runs = [await stack.api.post_run("burst", f"scene {number}") for number in range(BURST)]
-    await until(stack.api.slots, lambda seen: {name: seen[name] for name in FREE} == FREE)
+    await until(stack.api.slots, lambda seen: {name: seen.get(name) for name in FREE} == FREE)
     leases = (await stack.api.get("/v1/operator/capacity"))["leases"]
     kept = server.keys("*lease:*")
     assert {lease["id"] for lease in leases} <= {key.rpartition(":")[2] for key in kept}
