@@ -18,7 +18,16 @@ RETRYABLE_STATES = frozenset({"40001", "40P01"})  # serialization failure, deadl
 REFUSED_STATES = frozenset({"23505", "23P01"})  # unique, exclusion
 # 08 connection, 53 out of resources, 55P03 lock timeout, 57 operator intervention (cancel, shutdown, starting up)
 AWAY_STATES = ("08", "53", "55P03", "57")
-DRIVER_ERRORS = (DBAPIError, DisconnectionError, PoolTimeoutError, OSError, TimeoutError)
+DRIVER_ERRORS = (
+    DBAPIError,
+    DisconnectionError,
+    PoolTimeoutError,
+    OSError,
+    TimeoutError,
+    asyncpg.InternalClientError,  # the driver's own word for a connection that ended while it was looked at
+)
+
+BROKEN = (InterfaceError, OperationalError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 
 
 def sqlstate(error: BaseException) -> str:
@@ -46,7 +55,7 @@ def translate(error: BaseException) -> BaseException:
         return Fault.of("governance_backend_down", "no database connection became free in time")
     if isinstance(error, (DisconnectionError, OSError, TimeoutError)):
         return Fault.of("governance_backend_down", "the database cannot be reached")
-    if isinstance(error, (InterfaceError, OperationalError, asyncpg.InterfaceError)) and not state:
+    if isinstance(error, BROKEN) and not state:
         return Fault.of("governance_backend_down", "the connection to the database broke")
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return Fault.of("governance_backend_down", "the connection to the database broke")

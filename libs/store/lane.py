@@ -71,6 +71,7 @@ class Lane:
                 await self._open()
             return list(await self._driver.fetch(sql, *values))
         except (*DRIVER_ERRORS, asyncpg.InterfaceError) as error:
+            self._driver = None  # whatever it was, the next statement has a connection that nothing has happened to
             raise translate(error) from error
 
     async def _open(self) -> None:
