@@ -9,7 +9,7 @@ from libs.store.errors import DRIVER_ERRORS, translate
 
 @pytest.mark.parametrize("error", [asyncpg.InternalClientError("another operation is in progress"), OSError("gone")])
 def test_a_connection_that_ended_is_an_absence(error: Exception) -> None:
-    """CAP-12: the driver's own confusion over a connection that ends while it is used is told as the store's absence."""
+    """CAP-12: the driver's confusion over a connection that ends while it is used is told as absence."""
     assert isinstance(error, DRIVER_ERRORS)
     told = translate(error)
     assert isinstance(told, Fault)
