@@ -136,7 +136,7 @@ def _status(reply: Reply, reading: Reading) -> int:
     if reply.status >= 300 or reply.status == 0:
         return reply.status
     for clue in reading.codes:
-        if clue.text.isdigit() and 400 <= int(clue.text) < 600:
+        if len(clue.text) == 3 and clue.text.isdecimal() and 400 <= int(clue.text) < 600:
             return int(clue.text)
     return reply.status
 
@@ -238,6 +238,6 @@ def _said(reading: Reading) -> str:
 
 
 def _theirs(reading: Reading) -> str:
-    return next((clue.text for clue in reading.codes if not clue.text.isdigit()), "") or (
+    return next((clue.text for clue in reading.codes if not clue.text.isdecimal()), "") or (
         reading.codes[0].text if reading.codes else ""
     )

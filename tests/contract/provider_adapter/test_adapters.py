@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
@@ -149,6 +149,7 @@ def test_a_submission_is_understood_or_faulted(name: str, kind: str, response: H
 
 @pytest.mark.parametrize(("name", "part"), QUESTIONS)
 @given(response=RESPONSES)
+@example(response=HttpResponse(200, {}, b'{"":null,"x":{"status":"\\u00b2\\u00b2\\u00b2"}}'))  # digits, no number
 def test_a_question_is_answered_or_faulted(name: str, part: str, response: HttpResponse) -> None:
     """HLT-13: an HTTP error of a question is never a verdict on the job, and nothing but a Fault is raised."""
     adapter = ADAPTERS[name]
