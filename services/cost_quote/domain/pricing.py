@@ -14,6 +14,8 @@ PER_TOKEN, PER_REQUEST = BillingMode.PER_TOKEN, BillingMode.PER_REQUEST
 """Looked up once: the member of an enumeration is found by a call, and every Supply asks for these."""
 MILLION = Decimal(1_000_000)
 WHOLE_DIGITS = 10
+MOST_DIGITS = 18
+"""Before the point, of a figure that is taken for one: nobody orders more, and the arithmetic stays exact."""
 DEFAULT_OUTPUT_TOKENS = 4096
 CHARACTERS_PER_TOKEN = 2
 """Few texts have fewer characters a token: a ceiling errs upwards."""
@@ -106,8 +108,8 @@ def _by_quantity(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
 def _quantity(mode: BillingMode, asked: Asked) -> Quantity | Unpriced:
     name, unit = QUANTITIES[mode]
     amount, kind = _amount(mode, asked)
-    if amount is None:
-        return Unpriced(f"{mode} needs {name}")
+    if amount is None or amount < 0:
+        return Unpriced(f"{mode} needs {name}, a number from 0 up, of at most {MOST_DIGITS} digits")
     text = str(amount)
     return Quantity(amount, kind, f"{text} {unit} x ", text.isdecimal() and len(text) < WHOLE_DIGITS)
 
@@ -152,7 +154,7 @@ def _by_request(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
 
 def _by_tokens(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
     given = _tokens_in(request)
-    made = int(_decimal(request.get("max_output_tokens", request.get("max_tokens"))) or DEFAULT_OUTPUT_TOKENS)
+    made = _count(request.get("max_output_tokens", request.get("max_tokens"))) or DEFAULT_OUTPUT_TOKENS
     if "usage" in request:
         return _by_usage(rule, request["usage"])
     tier = _tier(rule, given)
@@ -163,9 +165,9 @@ def _by_tokens(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced
 
 
 def _by_usage(rule: PriceRule, usage: Mapping[str, Any]) -> Priced | Unpriced:
-    given = int(_decimal(usage.get("input_tokens")) or 0)
-    cached = int(_decimal(usage.get("cached_input_tokens")) or 0)
-    made = int(_decimal(usage.get("output_tokens")) or 0)
+    given = _count(usage.get("input_tokens"))
+    cached = _count(usage.get("cached_input_tokens"))
+    made = _count(usage.get("output_tokens"))
     tier = _tier(rule, given)
     if tier is None:
         return Unpriced(f"no tier of {rule.id} holds {given} input tokens")
@@ -208,10 +210,17 @@ def _equal(asked: Asked, name: str, wanted: Any) -> bool:
     return bool(asked.request.get(name) == wanted)
 
 
+def _count(value: Any) -> int:
+    """0 for what is no number of things."""
+    return max(0, int(_decimal(value) or 0))
+
+
 def _decimal(value: Any) -> Decimal | None:
+    """None for what is no number, endless, or longer than `MOST_DIGITS`."""
     if value is None or isinstance(value, bool):
         return None
     try:
-        return Decimal(repr(value) if isinstance(value, float) else str(value))
-    except InvalidOperation:
+        found = Decimal(repr(value) if isinstance(value, float) else str(value))
+    except (InvalidOperation, ValueError):
         return None
+    return found if found.is_finite() and found.adjusted() < MOST_DIGITS else None

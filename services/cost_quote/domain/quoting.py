@@ -13,6 +13,8 @@ from services.cost_quote.domain.rules import BillingMode, PriceRule, parse_rules
 ONE = Decimal(1)
 LARGE = Decimal(10**9)
 """A rate under it in nanos, times a whole quantity under it, is exact."""
+MOST = Decimal(10**18)
+"""What no quote reaches: it leaves the nanos of every amount within the digits of the arithmetic and of the wire."""
 DEFAULT_MODES: Mapping[str, BillingMode] = {"video": BillingMode.PER_SECOND}
 """What a request that names no billing mode means (COST-1). Other kinds take the Supply's first rule that fits."""
 
@@ -112,9 +114,12 @@ class _Pricing:
             elif isinstance(quantity, Quantity) and name in book.plain:
                 rate, words = book.plain[name]
                 value = quantity.amount * rate
-                if not quantity.whole:
+                if quantity.whole:
+                    return Quote(value, value, rule, ONE, book, quantity.kind, quantity.words + words)
+                if value < MOST:
                     value = value.quantize(NANO, ROUND_HALF_EVEN)
-                return Quote(value, value, rule, ONE, book, quantity.kind, quantity.words + words)
+                    return Quote(value, value, rule, ONE, book, quantity.kind, quantity.words + words)
+                reasons.append(_beyond(rule, value, book.currency))
             else:
                 found = self._quote(rule)
                 if isinstance(found, Quote):
@@ -129,8 +134,17 @@ class _Pricing:
         rate = ONE if rule.currency == book.currency else book.fx.get(rule.currency)
         if rate is None:
             return Unpriced(f"no exchange rate from {rule.currency} to {book.currency}")
-        value, own = (amount.quantize(NANO, ROUND_HALF_EVEN) for amount in (found.amount * rate, found.amount))
+        value, own = found.amount * rate, found.amount
+        if not value < MOST:
+            return Unpriced(_beyond(rule, value, book.currency))
+        if not own < MOST:
+            return Unpriced(_beyond(rule, own, rule.currency))
+        value, own = (amount.quantize(NANO, ROUND_HALF_EVEN) for amount in (value, own))
         return Quote(value, own, rule, rate, book, found.kind, found.explanation)
+
+
+def _beyond(rule: PriceRule, value: Decimal, currency: str) -> str:
+    return f"{value:.3E} {currency} by {rule.id} is more than a quote can hold (under {MOST:.0E})"
 
 
 def quote_candidates(

@@ -55,6 +55,13 @@ def test_seconds(request_: dict[str, Any], expected: str) -> None:
     assert amount(SECONDS, **request_) == Decimal(expected)
 
 
+@pytest.mark.parametrize("seconds", ["NaN", "Infinity", "1e999999", -1, 10**18, True, [5]])
+def test_what_is_no_quantity_has_no_price(seconds: Any) -> None:
+    """COST-4: an endless, negative or absurd figure is neither free nor an error of ours."""
+    assert "needs duration_s" in str(amount({**SECONDS, "rates": []}, duration_s=seconds))
+    assert isinstance(amount(TOKENS, prompt="x", max_tokens=seconds), Decimal)
+
+
 def test_a_band_is_the_price_of_the_whole_clip() -> None:
     """COST-2: 4-15 s at 6.00 means that 5 s cost 6.00, as do 4 and 15; 16 s have no price."""
     assert [amount(FLAT, duration_s=d) for d in (4, 5, 15)] == [Decimal("6.00")] * 3

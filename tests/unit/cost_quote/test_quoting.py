@@ -2,12 +2,13 @@
 
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from libs.kernel.money import NANO, Money
 from services.cost_quote.domain.pricing import Priced, Unpriced, price
-from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, quote_candidates
+from services.cost_quote.domain.quoting import MOST, Candidate, PriceBook, Quote, quote_candidates
 from services.cost_quote.domain.rules import BillingMode, parse_rule
 
 SPECS = (
@@ -81,9 +82,12 @@ def test_a_degraded_candidate_is_priced_on_what_it_would_be_sent() -> None:
 
 
 @given(
-    st.decimals(0, 10**8, places=12, allow_nan=False) | st.sampled_from([Decimal("0.93"), Decimal("1E+3"), Decimal(7)]),
-    st.integers(0, 10**9) | st.floats(0, 10**6),
+    st.decimals(0, 10**12, places=12, allow_nan=False) | st.sampled_from([Decimal("0.93"), Decimal("1E+3")]),
+    st.integers(0, 10**11) | st.floats(0, 10**6),
 )
+@example(Decimal("999999999999.999999999999"), 10**11)
+@example(Decimal(10**9), 10**9)
+@example(Decimal("999999999.999999999"), 999_999_999)
 def test_the_short_way_to_a_quote_ends_where_the_long_one_does(rate: Decimal, seconds: float) -> None:
     """COST-3: a rule that is a quantity times one rate is quoted to the same nano, in the same words, as by `price`."""
     usual = {"version": 1, "currency": "CNY", "billing_mode": "per_second"}
@@ -92,7 +96,21 @@ def test_the_short_way_to_a_quote_ends_where_the_long_one_does(rate: Decimal, se
     request = {"duration_s": seconds}
     [quote], _ = quote_candidates(PriceBook(1, "CNY", {}, {"s": rule}), "video", None, request, candidates)
     long = price(rule, request)
-    assert isinstance(quote, Quote)
     assert isinstance(long, Priced)
+    if long.amount >= MOST:
+        assert isinstance(quote, Unpriced)
+        return
+    assert isinstance(quote, Quote)
     assert str(quote.value) == str(long.amount.quantize(NANO, ROUND_HALF_EVEN))
     assert (quote.own_value, quote.explanation, quote.kind) == (quote.value, long.explanation, long.kind)
+
+
+@pytest.mark.parametrize("currency", ["CNY", "USD"])
+@pytest.mark.parametrize("mode", ["per_second", "per_request"])
+def test_an_amount_beyond_what_a_quote_holds_is_no_price(currency: str, mode: str) -> None:
+    """COST-4: a price that the exact arithmetic or the wire cannot hold leaves the Supply unpriced, with the amount."""
+    spec = {"id": "s", "version": 1, "currency": currency, "billing_mode": mode, "rate": "9e26"}
+    book = PriceBook(1, "CNY", {"USD": Decimal(7)}, {"s": parse_rule(spec)})
+    [quote], _ = quote_candidates(book, "video", BillingMode(mode), {"duration_s": 10}, [Candidate("a", ("s",))])
+    assert isinstance(quote, Unpriced)
+    assert "more than a quote can hold" in quote.reason
