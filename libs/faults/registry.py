@@ -229,6 +229,21 @@ _code("supply_unavailable", "supply/supply", YES, 503, "No supply of this model 
 _code("no_candidates", "supply/request", YES, 503, "Selection left no candidate",
       "Read the selection of the task: every supply is named with the step that dropped it.",
       "3 supplies dropped: 2 at SEL-5, 1 at SEL-11", "SEL-16 TIER-1")
+_code("retry_exhausted", "supply/request", YES, 502, "Every permitted try of the call has failed",
+      "Wait as `Retry-After` says and send it again. `errors` names each supply with its failure.",
+      "3 of 3 tries failed: a/chat: the provider answered 500", "SYN-3 SYN-6")
+_code("stalled", "supply/request", YES, 503, "The call waited longer than its stall window while nothing succeeded",
+      "Wait as `Retry-After` says and send it again. `errors` names each supply with its reason.",
+      "stalled for 300 s of 300 s, no success in the model's scope since 17:03:20", "SYN-5 SYN-6", "", 30_000)
+_code("circuit_open_all", "supply/request", YES, 503, "The circuit of every supply of the model is open",
+      "Wait as `Retry-After` says; supplies come back by themselves.",
+      "a/chat: circuit open until 17:04:20", "SYN-6 HLT-5")
+_code("no_sources", "supply/request", YES, 503, "No supply of the model can serve this request",
+      "Read the call: every supply is named with the step that dropped it.",
+      "2 supplies dropped: 1 at SEL-4, 1 at SEL-5", "SYN-6 SEL-16")
+_code("stream_interrupted", "unknown/attempt", NO, 502, "The provider's stream broke off after it had begun",
+      "Keep what came, or send the call again; what was made may have been charged.",
+      "the stream ended without its last event after 12 pieces", "SYN-8")
 
 # --- Capacity ---------------------------------------------------------------------------------------------------------
 _code("rate_limited", "capacity/supply", YES, 429, "The provider limits our rate or concurrency",
@@ -241,6 +256,9 @@ _code("capacity_exhausted", "capacity/supply", YES, 429, "Every permitted slot o
 _code("quota_exceeded", "capacity/request", YES, 429, "The tenant's quota is used up",
       "Wait as `Retry-After` says, or ask for a larger quota.",
       "600 of 600 requests this minute", "AUTH-2 EDG-2")
+_code("quota_full", "capacity/request", YES, 429, "Every supply of the model is at its limit",
+      "Wait as `Retry-After` says. `errors` names each supply with the gate that binds.",
+      "2 supplies are full: a/chat: rpm 60 of 60", "SYN-2 SYN-4 SYN-6")
 _code("overloaded", "capacity/request", YES, 503, "This process serves as many calls as it may",
       "Wait and try again with backoff.", "1000 calls are in flight", "OPS-4", "", 1000)
 _code("transport_limit", "request/request", NO, 500, "The transport refused the message or the call",

@@ -35,6 +35,10 @@ class QuoteServicer(QuoteServiceServicer):
             catalog_revision=book.revision,
         )
 
+    async def PriceUsage(self, request: pb.PriceUsageRequest, context: Any) -> pb.PriceUsageResponse:
+        """Prices what calls really used."""
+        raise Fault.of("unimplemented", "QuoteService.PriceUsage")
+
     async def ListPriceRules(self, request: pb.ListPriceRulesRequest, context: Any) -> pb.ListPriceRulesResponse:
         """The rules in force, in the order of their ids."""
         _, currency, specs = await self._books.specs()

@@ -1,6 +1,6 @@
 """Inbound: decode, use-case, encode."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -68,6 +68,17 @@ class ProviderServicer(ProviderServiceServicer):
             raise Fault.invalid(("/submit_time", "is required"))
         sent_at = request.submit_time.ToDatetime(tzinfo=UTC)
         return wire.reconciled_to_proto(await self._use.reconcile(endpoint, wire.job_of(request.job), sent_at))
+
+    async def Invoke(self, request: pb.InvokeRequest, context: Any) -> pb.InvokeResponse:
+        """Makes one synchronous call, once."""
+        raise Fault.of("unimplemented", "ProviderService.Invoke")
+
+    async def InvokeStream(
+        self, request: pb.InvokeStreamRequest, context: Any
+    ) -> AsyncIterator[pb.InvokeStreamResponse]:
+        """The same with the output piece by piece."""
+        raise Fault.of("unimplemented", "ProviderService.InvokeStream")
+        yield  # an empty generator
 
     async def ListAdapters(self, request: pb.ListAdaptersRequest, context: Any) -> pb.ListAdaptersResponse:
         """The dialects on offer."""

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+from libs.faults.fault import Fault
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from services.routing.app.acknowledge_alert import acknowledge_alert
@@ -77,6 +78,21 @@ class RoutingServicer(RoutingServiceServicer):
         """An operator's word on an uncertain submission."""
         word = Resolution(request.attempt_id, request.resolution, request.provider_task_id, request.comment)
         return pb.ResolveAttemptResponse(task=wire.task_to_proto(await resolve_attempt(self._desk, word)))
+
+    async def Invoke(self, request: pb.InvokeRequest, context: Any) -> pb.InvokeResponse:
+        """Serves one request of a synchronous kind while the caller waits."""
+        raise Fault.of("unimplemented", "RoutingService.Invoke")
+
+    async def InvokeStream(
+        self, request: pb.InvokeStreamRequest, context: Any
+    ) -> AsyncIterator[pb.InvokeStreamResponse]:
+        """The same with the output piece by piece."""
+        raise Fault.of("unimplemented", "RoutingService.InvokeStream")
+        yield  # an empty generator
+
+    async def GetCall(self, request: pb.GetCallRequest, context: Any) -> pb.GetCallResponse:
+        """One synchronous call with its tries."""
+        raise Fault.of("unimplemented", "RoutingService.GetCall")
 
     async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
         """Alerts, newest first."""

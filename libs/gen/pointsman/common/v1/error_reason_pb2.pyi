@@ -142,6 +142,18 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """It could not be found out whether the job was accepted."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 59
     """Pointsman has a bug."""
+    ERROR_REASON_RETRY_EXHAUSTED: _ErrorReason.ValueType  # 60
+    """Every permitted try of the call has failed."""
+    ERROR_REASON_STALLED: _ErrorReason.ValueType  # 61
+    """The call waited longer than its stall window while nothing succeeded."""
+    ERROR_REASON_CIRCUIT_OPEN_ALL: _ErrorReason.ValueType  # 62
+    """The circuit of every supply of the model is open."""
+    ERROR_REASON_NO_SOURCES: _ErrorReason.ValueType  # 63
+    """No supply of the model can serve this request."""
+    ERROR_REASON_STREAM_INTERRUPTED: _ErrorReason.ValueType  # 64
+    """The provider's stream broke off after it had begun."""
+    ERROR_REASON_QUOTA_FULL: _ErrorReason.ValueType  # 65
+    """Every supply of the model is at its limit."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Reason of a google.rpc.ErrorInfo with domain `pointsman`, where it travels in lower snake case without the prefix.
@@ -268,4 +280,16 @@ ERROR_REASON_SUBMISSION_UNRESOLVED: ErrorReason.ValueType  # 58
 """It could not be found out whether the job was accepted."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 59
 """Pointsman has a bug."""
+ERROR_REASON_RETRY_EXHAUSTED: ErrorReason.ValueType  # 60
+"""Every permitted try of the call has failed."""
+ERROR_REASON_STALLED: ErrorReason.ValueType  # 61
+"""The call waited longer than its stall window while nothing succeeded."""
+ERROR_REASON_CIRCUIT_OPEN_ALL: ErrorReason.ValueType  # 62
+"""The circuit of every supply of the model is open."""
+ERROR_REASON_NO_SOURCES: ErrorReason.ValueType  # 63
+"""No supply of the model can serve this request."""
+ERROR_REASON_STREAM_INTERRUPTED: ErrorReason.ValueType  # 64
+"""The provider's stream broke off after it had begun."""
+ERROR_REASON_QUOTA_FULL: ErrorReason.ValueType  # 65
+"""Every supply of the model is at its limit."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

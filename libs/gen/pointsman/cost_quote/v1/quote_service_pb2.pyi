@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
 from google.type import money_pb2 as _money_pb2
+from pointsman.common.v1 import usage_pb2 as _usage_pb2
 from pointsman.cost_quote.v1 import quote_pb2 as _quote_pb2
 import builtins as _builtins
 import sys
@@ -152,6 +153,138 @@ class QuoteCandidatesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___QuoteCandidatesResponse: _TypeAlias = QuoteCandidatesResponse  # noqa: Y015
+
+@_typing.final
+class PriceUsageRequest(_message.Message):
+    """Asks what usage costs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEMS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsageItem]:
+        """Required. At most 1,000."""
+
+    def __init__(
+        self,
+        *,
+        items: _abc.Iterable[Global___UsageItem] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PriceUsageRequest: _TypeAlias = PriceUsageRequest  # noqa: Y015
+
+@_typing.final
+class UsageItem(_message.Message):
+    """What one Attempt used."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    SUPPLY_ID_FIELD_NUMBER: _builtins.int
+    RULE_ID_FIELD_NUMBER: _builtins.int
+    RULE_VERSION_FIELD_NUMBER: _builtins.int
+    INPUT_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Required. The Attempt; answers name it."""
+    kind: _builtins.str
+    """Required. Kind of work."""
+    supply_id: _builtins.str
+    """Required. The Supply."""
+    rule_id: _builtins.str
+    """Required. The rule that quoted it."""
+    rule_version: _builtins.int
+    """Required. The version of the rule that quoted it: the price is frozen at submission, also where it is retired."""
+    @_builtins.property
+    def input(self) -> _struct_pb2.Struct:
+        """The request's own facts (`resolution`, `n`, `duration_s` ...), for what usage does not say."""
+
+    @_builtins.property
+    def usage(self) -> _usage_pb2.Usage:
+        """Required. As the provider reported it."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        supply_id: _builtins.str = ...,
+        rule_id: _builtins.str = ...,
+        rule_version: _builtins.int = ...,
+        input: _struct_pb2.Struct | None = ...,
+        usage: _usage_pb2.Usage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "key", b"key", "kind", b"kind", "rule_id", b"rule_id", "rule_version", b"rule_version", "supply_id", b"supply_id", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UsageItem: _TypeAlias = UsageItem  # noqa: Y015
+
+@_typing.final
+class PriceUsageResponse(_message.Message):
+    """The prices."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRICES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def prices(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsagePrice]:
+        """One for each item, in their order."""
+
+    def __init__(
+        self,
+        *,
+        prices: _abc.Iterable[Global___UsagePrice] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["prices", b"prices"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PriceUsageResponse: _TypeAlias = PriceUsageResponse  # noqa: Y015
+
+@_typing.final
+class UsagePrice(_message.Message):
+    """What usage costs, or why nobody can say."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    PRICE_FIELD_NUMBER: _builtins.int
+    UNPRICED_REASON_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Required. The Attempt."""
+    unpriced_reason: _builtins.str
+    """Why there is none: no such rule version, no figure that it charges by."""
+    @_builtins.property
+    def price(self) -> _quote_pb2.Quote:
+        """The price."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        price: _quote_pb2.Quote | None = ...,
+        unpriced_reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "price", b"price", "unpriced_reason", b"unpriced_reason"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "outcome", b"outcome", "price", b"price", "unpriced_reason", b"unpriced_reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_outcome: _TypeAlias = _typing.Literal["price", "unpriced_reason"]  # noqa: Y015
+    _WhichOneofArgType_outcome: _TypeAlias = _typing.Literal["outcome", b"outcome"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_outcome) -> _WhichOneofReturnType_outcome | None: ...
+
+Global___UsagePrice: _TypeAlias = UsagePrice  # noqa: Y015
 
 @_typing.final
 class ListPriceRulesRequest(_message.Message):

@@ -40,6 +40,11 @@ class QuoteServiceStub:
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.QuoteCandidatesRequest.SerializeToString,
                 response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.QuoteCandidatesResponse.FromString,
                 _registered_method=True)
+        self.PriceUsage = channel.unary_unary(
+                '/pointsman.cost_quote.v1.QuoteService/PriceUsage',
+                request_serializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.PriceUsageRequest.SerializeToString,
+                response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.PriceUsageResponse.FromString,
+                _registered_method=True)
         self.ListPriceRules = channel.unary_unary(
                 '/pointsman.cost_quote.v1.QuoteService/ListPriceRules',
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.ListPriceRulesRequest.SerializeToString,
@@ -58,6 +63,13 @@ class QuoteServiceServicer:
 
     def QuoteCandidates(self, request, context):
         """Prices one request on several Supplies, and the baseline.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PriceUsage(self, request, context):
+        """Prices what calls really used, many at once: what is booked for them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -84,6 +96,11 @@ def add_QuoteServiceServicer_to_server(servicer, server):
                     servicer.QuoteCandidates,
                     request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.QuoteCandidatesRequest.FromString,
                     response_serializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.QuoteCandidatesResponse.SerializeToString,
+            ),
+            'PriceUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.PriceUsage,
+                    request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.PriceUsageRequest.FromString,
+                    response_serializer=pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.PriceUsageResponse.SerializeToString,
             ),
             'ListPriceRules': grpc.unary_unary_rpc_method_handler(
                     servicer.ListPriceRules,
@@ -124,6 +141,33 @@ class QuoteService:
             '/pointsman.cost_quote.v1.QuoteService/QuoteCandidates',
             pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.QuoteCandidatesRequest.SerializeToString,
             pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.QuoteCandidatesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PriceUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.cost_quote.v1.QuoteService/PriceUsage',
+            pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.PriceUsageRequest.SerializeToString,
+            pointsman_dot_cost__quote_dot_v1_dot_quote__service__pb2.PriceUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,6 +35,8 @@ class QuoteServiceStub:
     def __new__(cls, channel: _aio.Channel) -> QuoteServiceAsyncStub: ...
     QuoteCandidates: _grpc.UnaryUnaryMultiCallable[_quote_service_pb2.QuoteCandidatesRequest, _quote_service_pb2.QuoteCandidatesResponse]
     """Prices one request on several Supplies, and the baseline."""
+    PriceUsage: _grpc.UnaryUnaryMultiCallable[_quote_service_pb2.PriceUsageRequest, _quote_service_pb2.PriceUsageResponse]
+    """Prices what calls really used, many at once: what is booked for them."""
     ListPriceRules: _grpc.UnaryUnaryMultiCallable[_quote_service_pb2.ListPriceRulesRequest, _quote_service_pb2.ListPriceRulesResponse]
     """The rules in force."""
     ApplyPriceRules: _grpc.UnaryUnaryMultiCallable[_quote_service_pb2.ApplyPriceRulesRequest, _quote_service_pb2.ApplyPriceRulesResponse]
@@ -47,6 +49,8 @@ class QuoteServiceAsyncStub(QuoteServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     QuoteCandidates: _aio.UnaryUnaryMultiCallable[_quote_service_pb2.QuoteCandidatesRequest, _quote_service_pb2.QuoteCandidatesResponse]  # type: ignore[assignment]
     """Prices one request on several Supplies, and the baseline."""
+    PriceUsage: _aio.UnaryUnaryMultiCallable[_quote_service_pb2.PriceUsageRequest, _quote_service_pb2.PriceUsageResponse]  # type: ignore[assignment]
+    """Prices what calls really used, many at once: what is booked for them."""
     ListPriceRules: _aio.UnaryUnaryMultiCallable[_quote_service_pb2.ListPriceRulesRequest, _quote_service_pb2.ListPriceRulesResponse]  # type: ignore[assignment]
     """The rules in force."""
     ApplyPriceRules: _aio.UnaryUnaryMultiCallable[_quote_service_pb2.ApplyPriceRulesRequest, _quote_service_pb2.ApplyPriceRulesResponse]  # type: ignore[assignment]
@@ -62,6 +66,14 @@ class QuoteServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_quote_service_pb2.QuoteCandidatesResponse, _abc.Awaitable[_quote_service_pb2.QuoteCandidatesResponse]]:
         """Prices one request on several Supplies, and the baseline."""
+
+    @_abc_1.abstractmethod
+    def PriceUsage(
+        self,
+        request: _quote_service_pb2.PriceUsageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_quote_service_pb2.PriceUsageResponse, _abc.Awaitable[_quote_service_pb2.PriceUsageResponse]]:
+        """Prices what calls really used, many at once: what is booked for them."""
 
     @_abc_1.abstractmethod
     def ListPriceRules(

@@ -26,27 +26,46 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.common.v1 import artifact_pb2 as pointsman_dot_common_dot_v1_dot_artifact__pb2
+from pointsman.common.v1 import usage_pb2 as pointsman_dot_common_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/provider_adapter/v1/provider.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\"pointsman/common/v1/artifact.proto\"\xad\x01\n\x0f\x43hannelEndpoint\x12\x12\n\nchannel_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61se_url\x18\x03 \x01(\t\x12\x12\n\nsecret_ref\x18\x04 \x01(\t\x12\x39\n\x08timeouts\x18\x05 \x01(\x0b\x32\'.pointsman.provider_adapter.v1.Timeouts\x12\x14\n\x0creconcile_by\x18\x06 \x01(\t\"\x8a\x01\n\x08Timeouts\x12*\n\x07\x63onnect\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06submit\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04poll\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x85\x01\n\x0bProviderJob\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x14\n\x0c\x63lient_token\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x16\n\x0eupstream_model\x18\x04 \x01(\t\x12&\n\x05input\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xbe\x01\n\x0eProviderResult\x12\x30\n\tartifacts\x18\x01 \x03(\x0b\x32\x1d.pointsman.common.v1.Artifact\x12\'\n\x06output\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12&\n\x05usage\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12)\n\rreported_cost\x18\x04 \x01(\x0b\x32\x12.google.type.Money\"\x9a\x01\n\x07\x41\x64\x61pter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x19\n\x11synchronous_kinds\x18\x03 \x03(\t\x12\x14\n\x0creconcile_by\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61ncels\x18\x05 \x01(\x08\x12\x16\n\x0eignored_fields\x18\x06 \x03(\t\x12\x18\n\x10reconcile_offers\x18\x07 \x03(\t*\x9a\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10JOB_STATE_QUEUED\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x14\n\x10JOB_STATE_FAILED\x10\x04\x12\x17\n\x13JOB_STATE_CANCELLED\x10\x05*\x98\x01\n\x10ReconcileVerdict\x12!\n\x1dRECONCILE_VERDICT_UNSPECIFIED\x10\x00\x12\x1e\n\x1aRECONCILE_VERDICT_ACCEPTED\x10\x01\x12\"\n\x1eRECONCILE_VERDICT_NOT_ACCEPTED\x10\x02\x12\x1d\n\x19RECONCILE_VERDICT_UNKNOWN\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/provider_adapter/v1/provider.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\"pointsman/common/v1/artifact.proto\x1a\x1fpointsman/common/v1/usage.proto\"\xad\x01\n\x0f\x43hannelEndpoint\x12\x12\n\nchannel_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x61pter\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61se_url\x18\x03 \x01(\t\x12\x12\n\nsecret_ref\x18\x04 \x01(\t\x12\x39\n\x08timeouts\x18\x05 \x01(\x0b\x32\'.pointsman.provider_adapter.v1.Timeouts\x12\x14\n\x0creconcile_by\x18\x06 \x01(\t\"\x8a\x01\n\x08Timeouts\x12*\n\x07\x63onnect\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06submit\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04poll\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x85\x01\n\x0bProviderJob\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x14\n\x0c\x63lient_token\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x16\n\x0eupstream_model\x18\x04 \x01(\t\x12&\n\x05input\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\"\xbe\x01\n\x0eProviderResult\x12\x30\n\tartifacts\x18\x01 \x03(\x0b\x32\x1d.pointsman.common.v1.Artifact\x12\'\n\x06output\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12&\n\x05usage\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12)\n\rreported_cost\x18\x04 \x01(\x0b\x32\x12.google.type.Money\"\xe0\x01\n\x0fSynchronousCall\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x14\n\x0c\x63lient_token\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x16\n\x0eupstream_model\x18\x04 \x01(\t\x12\r\n\x05input\x18\x05 \x01(\x0c\x12\x36\n\x13\x66irst_token_timeout\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x36\n\x13inter_token_timeout\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xe6\x01\n\nCallReport\x12)\n\x05usage\x18\x01 \x01(\x0b\x32\x1a.pointsman.common.v1.Usage\x12\x15\n\rfinish_reason\x18\x02 \x01(\t\x12\x1b\n\x13provider_request_id\x18\x03 \x01(\t\x12)\n\rreported_cost\x18\x04 \x01(\x0b\x32\x12.google.type.Money\x12\x36\n\x13time_to_first_token\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0eignored_fields\x18\x06 \x03(\t\"\xe6\x04\n\x07\x41\x64\x61pter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\x19\n\x11synchronous_kinds\x18\x03 \x03(\t\x12\x14\n\x0creconcile_by\x18\x04 \x01(\t\x12\x0f\n\x07\x63\x61ncels\x18\x05 \x01(\x08\x12\x16\n\x0eignored_fields\x18\x06 \x03(\t\x12\x18\n\x10reconcile_offers\x18\x07 \x03(\t\x12\x16\n\x0estreamed_kinds\x18\x08 \x03(\t\x12>\n\x07quality\x18\t \x01(\x0b\x32-.pointsman.provider_adapter.v1.AdapterQuality\x12\x42\n\x06limits\x18\n \x03(\x0b\x32\x32.pointsman.provider_adapter.v1.Adapter.LimitsEntry\x12K\n\x0b\x63ost_fields\x18\x0b \x03(\x0b\x32\x36.pointsman.provider_adapter.v1.Adapter.CostFieldsEntry\x12\x0c\n\x04\x61uth\x18\x0c \x01(\t\x12\x42\n\x06states\x18\r \x03(\x0b\x32\x32.pointsman.provider_adapter.v1.Adapter.StatesEntry\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x31\n\x0f\x43ostFieldsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a-\n\x0bStatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xc9\x01\n\x0e\x41\x64\x61pterQuality\x12\x1a\n\x12recorded_exchanges\x18\x01 \x01(\x05\x12%\n\x1d\x65xchanges_with_unknown_fields\x18\x02 \x01(\x05\x12\x12\n\nfault_rows\x18\x03 \x01(\x05\x12\x12\n\nreconciles\x18\x04 \x01(\x08\x12\x14\n\x0cprices_usage\x18\x05 \x01(\x08\x12\x1b\n\x13\x63lassified_failures\x18\x06 \x01(\x05\x12\x19\n\x11labelled_failures\x18\x07 \x01(\x05*\x9a\x01\n\x08JobState\x12\x19\n\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10JOB_STATE_QUEUED\x10\x01\x12\x15\n\x11JOB_STATE_RUNNING\x10\x02\x12\x17\n\x13JOB_STATE_SUCCEEDED\x10\x03\x12\x14\n\x10JOB_STATE_FAILED\x10\x04\x12\x17\n\x13JOB_STATE_CANCELLED\x10\x05*\x98\x01\n\x10ReconcileVerdict\x12!\n\x1dRECONCILE_VERDICT_UNSPECIFIED\x10\x00\x12\x1e\n\x1aRECONCILE_VERDICT_ACCEPTED\x10\x01\x12\"\n\x1eRECONCILE_VERDICT_NOT_ACCEPTED\x10\x02\x12\x1d\n\x19RECONCILE_VERDICT_UNKNOWN\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.provider_adapter.v1.provider_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOBSTATE']._serialized_start=1006
-  _globals['_JOBSTATE']._serialized_end=1160
-  _globals['_RECONCILEVERDICT']._serialized_start=1163
-  _globals['_RECONCILEVERDICT']._serialized_end=1315
-  _globals['_CHANNELENDPOINT']._serialized_start=203
-  _globals['_CHANNELENDPOINT']._serialized_end=376
-  _globals['_TIMEOUTS']._serialized_start=379
-  _globals['_TIMEOUTS']._serialized_end=517
-  _globals['_PROVIDERJOB']._serialized_start=520
-  _globals['_PROVIDERJOB']._serialized_end=653
-  _globals['_PROVIDERRESULT']._serialized_start=656
-  _globals['_PROVIDERRESULT']._serialized_end=846
-  _globals['_ADAPTER']._serialized_start=849
-  _globals['_ADAPTER']._serialized_end=1003
+  _globals['_ADAPTER_LIMITSENTRY']._loaded_options = None
+  _globals['_ADAPTER_LIMITSENTRY']._serialized_options = b'8\001'
+  _globals['_ADAPTER_COSTFIELDSENTRY']._loaded_options = None
+  _globals['_ADAPTER_COSTFIELDSENTRY']._serialized_options = b'8\001'
+  _globals['_ADAPTER_STATESENTRY']._loaded_options = None
+  _globals['_ADAPTER_STATESENTRY']._serialized_options = b'8\001'
+  _globals['_JOBSTATE']._serialized_start=2163
+  _globals['_JOBSTATE']._serialized_end=2317
+  _globals['_RECONCILEVERDICT']._serialized_start=2320
+  _globals['_RECONCILEVERDICT']._serialized_end=2472
+  _globals['_CHANNELENDPOINT']._serialized_start=236
+  _globals['_CHANNELENDPOINT']._serialized_end=409
+  _globals['_TIMEOUTS']._serialized_start=412
+  _globals['_TIMEOUTS']._serialized_end=550
+  _globals['_PROVIDERJOB']._serialized_start=553
+  _globals['_PROVIDERJOB']._serialized_end=686
+  _globals['_PROVIDERRESULT']._serialized_start=689
+  _globals['_PROVIDERRESULT']._serialized_end=879
+  _globals['_SYNCHRONOUSCALL']._serialized_start=882
+  _globals['_SYNCHRONOUSCALL']._serialized_end=1106
+  _globals['_CALLREPORT']._serialized_start=1109
+  _globals['_CALLREPORT']._serialized_end=1339
+  _globals['_ADAPTER']._serialized_start=1342
+  _globals['_ADAPTER']._serialized_end=1956
+  _globals['_ADAPTER_LIMITSENTRY']._serialized_start=1813
+  _globals['_ADAPTER_LIMITSENTRY']._serialized_end=1858
+  _globals['_ADAPTER_COSTFIELDSENTRY']._serialized_start=1860
+  _globals['_ADAPTER_COSTFIELDSENTRY']._serialized_end=1909
+  _globals['_ADAPTER_STATESENTRY']._serialized_start=1911
+  _globals['_ADAPTER_STATESENTRY']._serialized_end=1956
+  _globals['_ADAPTERQUALITY']._serialized_start=1959
+  _globals['_ADAPTERQUALITY']._serialized_end=2160
 # @@protoc_insertion_point(module_scope)

@@ -12,6 +12,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.type import money_pb2 as _money_pb2
 from pointsman.common.v1 import artifact_pb2 as _artifact_pb2
+from pointsman.common.v1 import usage_pb2 as _usage_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -252,10 +253,172 @@ class ProviderResult(_message.Message):
 Global___ProviderResult: _TypeAlias = ProviderResult  # noqa: Y015
 
 @_typing.final
+class SynchronousCall(_message.Message):
+    """One call that ends within its answer. Its body travels as JSON text, so that a long conversation is not taken apart at
+    every hop.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTEMPT_ID_FIELD_NUMBER: _builtins.int
+    CLIENT_TOKEN_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    UPSTREAM_MODEL_FIELD_NUMBER: _builtins.int
+    INPUT_FIELD_NUMBER: _builtins.int
+    FIRST_TOKEN_TIMEOUT_FIELD_NUMBER: _builtins.int
+    INTER_TOKEN_TIMEOUT_FIELD_NUMBER: _builtins.int
+    attempt_id: _builtins.str
+    """Required. The Attempt, for records."""
+    client_token: _builtins.str
+    """Required. Token that a provider can echo or honour."""
+    kind: _builtins.str
+    """Required. `chat`, `embedding`, `image`, `speech` or `ocr`."""
+    upstream_model: _builtins.str
+    """Required. The model's name at the provider."""
+    input: _builtins.bytes
+    """Required. The normalised input: a JSON object in UTF-8, in the shape of the public contract for that kind."""
+    @_builtins.property
+    def first_token_timeout(self) -> _duration_pb2.Duration:
+        """Until the answer begins; with a stream, until its first token."""
+
+    @_builtins.property
+    def inter_token_timeout(self) -> _duration_pb2.Duration:
+        """Between two tokens of a stream."""
+
+    def __init__(
+        self,
+        *,
+        attempt_id: _builtins.str = ...,
+        client_token: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        upstream_model: _builtins.str = ...,
+        input: _builtins.bytes = ...,
+        first_token_timeout: _duration_pb2.Duration | None = ...,
+        inter_token_timeout: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["first_token_timeout", b"first_token_timeout", "inter_token_timeout", b"inter_token_timeout"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt_id", b"attempt_id", "client_token", b"client_token", "first_token_timeout", b"first_token_timeout", "input", b"input", "inter_token_timeout", b"inter_token_timeout", "kind", b"kind", "upstream_model", b"upstream_model"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SynchronousCall: _TypeAlias = SynchronousCall  # noqa: Y015
+
+@_typing.final
+class CallReport(_message.Message):
+    """What a call gave beside its output."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USAGE_FIELD_NUMBER: _builtins.int
+    FINISH_REASON_FIELD_NUMBER: _builtins.int
+    PROVIDER_REQUEST_ID_FIELD_NUMBER: _builtins.int
+    REPORTED_COST_FIELD_NUMBER: _builtins.int
+    TIME_TO_FIRST_TOKEN_FIELD_NUMBER: _builtins.int
+    IGNORED_FIELDS_FIELD_NUMBER: _builtins.int
+    finish_reason: _builtins.str
+    """Why it stopped, in OpenAI's words: `stop`, `length`, `tool_calls`, `content_filter`."""
+    provider_request_id: _builtins.str
+    """The provider's own id of the call, for a question to its support."""
+    @_builtins.property
+    def usage(self) -> _usage_pb2.Usage:
+        """As the provider reported it."""
+
+    @_builtins.property
+    def reported_cost(self) -> _money_pb2.Money:
+        """Cost as reported by the provider itself, where it says so."""
+
+    @_builtins.property
+    def time_to_first_token(self) -> _duration_pb2.Duration:
+        """From the first byte sent to the first token, or to the answer."""
+
+    @_builtins.property
+    def ignored_fields(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Fields of the input that this dialect cannot say and that were left out with its knowledge."""
+
+    def __init__(
+        self,
+        *,
+        usage: _usage_pb2.Usage | None = ...,
+        finish_reason: _builtins.str = ...,
+        provider_request_id: _builtins.str = ...,
+        reported_cost: _money_pb2.Money | None = ...,
+        time_to_first_token: _duration_pb2.Duration | None = ...,
+        ignored_fields: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reported_cost", b"reported_cost", "time_to_first_token", b"time_to_first_token", "usage", b"usage"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finish_reason", b"finish_reason", "ignored_fields", b"ignored_fields", "provider_request_id", b"provider_request_id", "reported_cost", b"reported_cost", "time_to_first_token", b"time_to_first_token", "usage", b"usage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CallReport: _TypeAlias = CallReport  # noqa: Y015
+
+@_typing.final
 class Adapter(_message.Message):
     """A dialect on offer."""
 
     DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LimitsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class CostFieldsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    @_typing.final
+    class StatesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     NAME_FIELD_NUMBER: _builtins.int
     KINDS_FIELD_NUMBER: _builtins.int
@@ -264,12 +427,20 @@ class Adapter(_message.Message):
     CANCELS_FIELD_NUMBER: _builtins.int
     IGNORED_FIELDS_FIELD_NUMBER: _builtins.int
     RECONCILE_OFFERS_FIELD_NUMBER: _builtins.int
+    STREAMED_KINDS_FIELD_NUMBER: _builtins.int
+    QUALITY_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    COST_FIELDS_FIELD_NUMBER: _builtins.int
+    AUTH_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Required. Its name."""
     reconcile_by: _builtins.str
     """Required. How an unanswered submission is resolved: `list`, `lookup`, `idempotency_key` or `none`."""
     cancels: _builtins.bool
     """True when a running job can be cancelled."""
+    auth: _builtins.str
+    """How the secret is presented: `Authorization: Bearer`, `x-api-key`, `jwt` ..."""
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Required. Kinds of work it can do."""
@@ -286,6 +457,26 @@ class Adapter(_message.Message):
     def reconcile_offers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Further ways to resolve an unanswered submission, for a Channel whose server is known to offer them."""
 
+    @_builtins.property
+    def streamed_kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Kinds that can be streamed."""
+
+    @_builtins.property
+    def quality(self) -> Global___AdapterQuality:
+        """How far it is proved: see `AdapterQuality`."""
+
+    @_builtins.property
+    def limits(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Limits that the provider documents, for a person: `reference images` -> `1-9`."""
+
+    @_builtins.property
+    def cost_fields(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What a call is charged by, and where the reply says so: `usage.completion_tokens` -> `tokens`."""
+
+    @_builtins.property
+    def states(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Their words for a job's state -> ours."""
+
     def __init__(
         self,
         *,
@@ -296,11 +487,63 @@ class Adapter(_message.Message):
         cancels: _builtins.bool = ...,
         ignored_fields: _abc.Iterable[_builtins.str] | None = ...,
         reconcile_offers: _abc.Iterable[_builtins.str] | None = ...,
+        streamed_kinds: _abc.Iterable[_builtins.str] | None = ...,
+        quality: Global___AdapterQuality | None = ...,
+        limits: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        cost_fields: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        auth: _builtins.str = ...,
+        states: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["quality", b"quality"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancels", b"cancels", "ignored_fields", b"ignored_fields", "kinds", b"kinds", "name", b"name", "reconcile_by", b"reconcile_by", "reconcile_offers", b"reconcile_offers", "synchronous_kinds", b"synchronous_kinds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["auth", b"auth", "cancels", b"cancels", "cost_fields", b"cost_fields", "ignored_fields", b"ignored_fields", "kinds", b"kinds", "limits", b"limits", "name", b"name", "quality", b"quality", "reconcile_by", b"reconcile_by", "reconcile_offers", b"reconcile_offers", "states", b"states", "streamed_kinds", b"streamed_kinds", "synchronous_kinds", b"synchronous_kinds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Adapter: _TypeAlias = Adapter  # noqa: Y015
+
+@_typing.final
+class AdapterQuality(_message.Message):
+    """The rungs of the ladder of quality that a dialect stands on. Each is a count or a fact that a test checks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDED_EXCHANGES_FIELD_NUMBER: _builtins.int
+    EXCHANGES_WITH_UNKNOWN_FIELDS_FIELD_NUMBER: _builtins.int
+    FAULT_ROWS_FIELD_NUMBER: _builtins.int
+    RECONCILES_FIELD_NUMBER: _builtins.int
+    PRICES_USAGE_FIELD_NUMBER: _builtins.int
+    CLASSIFIED_FAILURES_FIELD_NUMBER: _builtins.int
+    LABELLED_FAILURES_FIELD_NUMBER: _builtins.int
+    recorded_exchanges: _builtins.int
+    """Recorded exchanges that its tests replay."""
+    exchanges_with_unknown_fields: _builtins.int
+    """Recorded exchanges with a field that is neither read nor ignored on purpose; 0 is the rung."""
+    fault_rows: _builtins.int
+    """Lines of its table of faults."""
+    reconciles: _builtins.bool
+    """True when an unanswered submission can be found out."""
+    prices_usage: _builtins.bool
+    """True when what it reports can be priced."""
+    classified_failures: _builtins.int
+    """Labelled failures of this provider that are classified as labelled, of `labelled_failures`."""
+    labelled_failures: _builtins.int
+    """Labelled failures of this provider."""
+    def __init__(
+        self,
+        *,
+        recorded_exchanges: _builtins.int = ...,
+        exchanges_with_unknown_fields: _builtins.int = ...,
+        fault_rows: _builtins.int = ...,
+        reconciles: _builtins.bool = ...,
+        prices_usage: _builtins.bool = ...,
+        classified_failures: _builtins.int = ...,
+        labelled_failures: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["classified_failures", b"classified_failures", "exchanges_with_unknown_fields", b"exchanges_with_unknown_fields", "fault_rows", b"fault_rows", "labelled_failures", b"labelled_failures", "prices_usage", b"prices_usage", "reconciles", b"reconciles", "recorded_exchanges", b"recorded_exchanges"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AdapterQuality: _TypeAlias = AdapterQuality  # noqa: Y015

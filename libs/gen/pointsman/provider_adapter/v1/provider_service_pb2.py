@@ -24,11 +24,12 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from google.type import money_pb2 as google_dot_type_dot_money__pb2
+from pointsman.common.v1 import artifact_pb2 as pointsman_dot_common_dot_v1_dot_artifact__pb2
 from pointsman.common.v1 import failure_pb2 as pointsman_dot_common_dot_v1_dot_failure__pb2
 from pointsman.provider_adapter.v1 import provider_pb2 as pointsman_dot_provider__adapter_dot_v1_dot_provider__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4pointsman/provider_adapter/v1/provider_service.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a!pointsman/common/v1/failure.proto\x1a,pointsman/provider_adapter/v1/provider.proto\"\x89\x01\n\rSubmitRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\"i\n\x0eSubmitResponse\x12\x18\n\x10provider_task_id\x18\x01 \x01(\t\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\xa1\x01\n\x0bPollRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"\xb4\x01\n\x0cPollResponse\x12\x36\n\x05state\x18\x01 \x01(\x0e\x32\'.pointsman.provider_adapter.v1.JobState\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\x12-\n\x07\x66\x61ilure\x18\x03 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"\xa3\x01\n\rCancelRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"N\n\x0e\x43\x61ncelResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\x12)\n\rreported_cost\x18\x02 \x01(\x0b\x32\x12.google.type.Money\"\xbd\x01\n\x10ReconcileRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12/\n\x0bsubmit_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc0\x01\n\x11ReconcileResponse\x12@\n\x07verdict\x18\x01 \x01(\x0e\x32/.pointsman.provider_adapter.v1.ReconcileVerdict\x12\x18\n\x10provider_task_id\x18\x02 \x01(\t\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12=\n\x06result\x18\x04 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\x15\n\x13ListAdaptersRequest\"P\n\x14ListAdaptersResponse\x12\x38\n\x08\x61\x64\x61pters\x18\x01 \x03(\x0b\x32&.pointsman.provider_adapter.v1.Adapter\"\x86\x02\n\x16\x43lassifyFailureRequest\x12\x0f\n\x07\x61\x64\x61pter\x18\x01 \x01(\t\x12\x0b\n\x03\x61pi\x18\x02 \x01(\t\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x13\n\x0bhttp_status\x18\x04 \x01(\x05\x12S\n\x07headers\x18\x05 \x03(\x0b\x32\x42.pointsman.provider_adapter.v1.ClassifyFailureRequest.HeadersEntry\x12\x0c\n\x04\x62ody\x18\x06 \x01(\x0c\x12\x17\n\x0ftransport_error\x18\x07 \x01(\t\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"H\n\x17\x43lassifyFailureResponse\x12-\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"*\n\x13\x43heckSecretsRequest\x12\x13\n\x0bsecret_refs\x18\x01 \x03(\t\"\xa2\x01\n\x14\x43heckSecretsResponse\x12W\n\nunresolved\x18\x01 \x03(\x0b\x32\x43.pointsman.provider_adapter.v1.CheckSecretsResponse.UnresolvedEntry\x1a\x31\n\x0fUnresolvedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xa5\x06\n\x0fProviderService\x12\x65\n\x06Submit\x12,.pointsman.provider_adapter.v1.SubmitRequest\x1a-.pointsman.provider_adapter.v1.SubmitResponse\x12_\n\x04Poll\x12*.pointsman.provider_adapter.v1.PollRequest\x1a+.pointsman.provider_adapter.v1.PollResponse\x12\x65\n\x06\x43\x61ncel\x12,.pointsman.provider_adapter.v1.CancelRequest\x1a-.pointsman.provider_adapter.v1.CancelResponse\x12n\n\tReconcile\x12/.pointsman.provider_adapter.v1.ReconcileRequest\x1a\x30.pointsman.provider_adapter.v1.ReconcileResponse\x12w\n\x0cListAdapters\x12\x32.pointsman.provider_adapter.v1.ListAdaptersRequest\x1a\x33.pointsman.provider_adapter.v1.ListAdaptersResponse\x12\x80\x01\n\x0f\x43lassifyFailure\x12\x35.pointsman.provider_adapter.v1.ClassifyFailureRequest\x1a\x36.pointsman.provider_adapter.v1.ClassifyFailureResponse\x12w\n\x0c\x43heckSecrets\x12\x32.pointsman.provider_adapter.v1.CheckSecretsRequest\x1a\x33.pointsman.provider_adapter.v1.CheckSecretsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4pointsman/provider_adapter/v1/provider_service.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a\"pointsman/common/v1/artifact.proto\x1a!pointsman/common/v1/failure.proto\x1a,pointsman/provider_adapter/v1/provider.proto\"\x89\x01\n\rSubmitRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\"i\n\x0eSubmitResponse\x12\x18\n\x10provider_task_id\x18\x01 \x01(\t\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\xa1\x01\n\x0bPollRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"\xb4\x01\n\x0cPollResponse\x12\x36\n\x05state\x18\x01 \x01(\x0e\x32\'.pointsman.provider_adapter.v1.JobState\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\x12-\n\x07\x66\x61ilure\x18\x03 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"\xa3\x01\n\rCancelRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"N\n\x0e\x43\x61ncelResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\x12)\n\rreported_cost\x18\x02 \x01(\x0b\x32\x12.google.type.Money\"\xbd\x01\n\x10ReconcileRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12/\n\x0bsubmit_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc0\x01\n\x11ReconcileResponse\x12@\n\x07verdict\x18\x01 \x01(\x0e\x32/.pointsman.provider_adapter.v1.ReconcileVerdict\x12\x18\n\x10provider_task_id\x18\x02 \x01(\t\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12=\n\x06result\x18\x04 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\x8e\x01\n\rInvokeRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12<\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32..pointsman.provider_adapter.v1.SynchronousCall\"\x8d\x01\n\x0eInvokeResponse\x12\x0e\n\x06output\x18\x01 \x01(\x0c\x12\x30\n\tartifacts\x18\x02 \x03(\x0b\x32\x1d.pointsman.common.v1.Artifact\x12\x39\n\x06report\x18\x03 \x01(\x0b\x32).pointsman.provider_adapter.v1.CallReport\"\x94\x01\n\x13InvokeStreamRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12<\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32..pointsman.provider_adapter.v1.SynchronousCall\"m\n\x14InvokeStreamResponse\x12\x0f\n\x05\x63hunk\x18\x01 \x01(\x0cH\x00\x12;\n\x06report\x18\x02 \x01(\x0b\x32).pointsman.provider_adapter.v1.CallReportH\x00\x42\x07\n\x05piece\"\x15\n\x13ListAdaptersRequest\"P\n\x14ListAdaptersResponse\x12\x38\n\x08\x61\x64\x61pters\x18\x01 \x03(\x0b\x32&.pointsman.provider_adapter.v1.Adapter\"\x86\x02\n\x16\x43lassifyFailureRequest\x12\x0f\n\x07\x61\x64\x61pter\x18\x01 \x01(\t\x12\x0b\n\x03\x61pi\x18\x02 \x01(\t\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x13\n\x0bhttp_status\x18\x04 \x01(\x05\x12S\n\x07headers\x18\x05 \x03(\x0b\x32\x42.pointsman.provider_adapter.v1.ClassifyFailureRequest.HeadersEntry\x12\x0c\n\x04\x62ody\x18\x06 \x01(\x0c\x12\x17\n\x0ftransport_error\x18\x07 \x01(\t\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"H\n\x17\x43lassifyFailureResponse\x12-\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"*\n\x13\x43heckSecretsRequest\x12\x13\n\x0bsecret_refs\x18\x01 \x03(\t\"\xa2\x01\n\x14\x43heckSecretsResponse\x12W\n\nunresolved\x18\x01 \x03(\x0b\x32\x43.pointsman.provider_adapter.v1.CheckSecretsResponse.UnresolvedEntry\x1a\x31\n\x0fUnresolvedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\x87\x08\n\x0fProviderService\x12\x65\n\x06Submit\x12,.pointsman.provider_adapter.v1.SubmitRequest\x1a-.pointsman.provider_adapter.v1.SubmitResponse\x12_\n\x04Poll\x12*.pointsman.provider_adapter.v1.PollRequest\x1a+.pointsman.provider_adapter.v1.PollResponse\x12\x65\n\x06\x43\x61ncel\x12,.pointsman.provider_adapter.v1.CancelRequest\x1a-.pointsman.provider_adapter.v1.CancelResponse\x12n\n\tReconcile\x12/.pointsman.provider_adapter.v1.ReconcileRequest\x1a\x30.pointsman.provider_adapter.v1.ReconcileResponse\x12\x65\n\x06Invoke\x12,.pointsman.provider_adapter.v1.InvokeRequest\x1a-.pointsman.provider_adapter.v1.InvokeResponse\x12y\n\x0cInvokeStream\x12\x32.pointsman.provider_adapter.v1.InvokeStreamRequest\x1a\x33.pointsman.provider_adapter.v1.InvokeStreamResponse0\x01\x12w\n\x0cListAdapters\x12\x32.pointsman.provider_adapter.v1.ListAdaptersRequest\x1a\x33.pointsman.provider_adapter.v1.ListAdaptersResponse\x12\x80\x01\n\x0f\x43lassifyFailure\x12\x35.pointsman.provider_adapter.v1.ClassifyFailureRequest\x1a\x36.pointsman.provider_adapter.v1.ClassifyFailureResponse\x12w\n\x0c\x43heckSecrets\x12\x32.pointsman.provider_adapter.v1.CheckSecretsRequest\x1a\x33.pointsman.provider_adapter.v1.CheckSecretsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,38 +40,46 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_options = b'8\001'
   _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._loaded_options = None
   _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_options = b'8\001'
-  _globals['_SUBMITREQUEST']._serialized_start=227
-  _globals['_SUBMITREQUEST']._serialized_end=364
-  _globals['_SUBMITRESPONSE']._serialized_start=366
-  _globals['_SUBMITRESPONSE']._serialized_end=471
-  _globals['_POLLREQUEST']._serialized_start=474
-  _globals['_POLLREQUEST']._serialized_end=635
-  _globals['_POLLRESPONSE']._serialized_start=638
-  _globals['_POLLRESPONSE']._serialized_end=818
-  _globals['_CANCELREQUEST']._serialized_start=821
-  _globals['_CANCELREQUEST']._serialized_end=984
-  _globals['_CANCELRESPONSE']._serialized_start=986
-  _globals['_CANCELRESPONSE']._serialized_end=1064
-  _globals['_RECONCILEREQUEST']._serialized_start=1067
-  _globals['_RECONCILEREQUEST']._serialized_end=1256
-  _globals['_RECONCILERESPONSE']._serialized_start=1259
-  _globals['_RECONCILERESPONSE']._serialized_end=1451
-  _globals['_LISTADAPTERSREQUEST']._serialized_start=1453
-  _globals['_LISTADAPTERSREQUEST']._serialized_end=1474
-  _globals['_LISTADAPTERSRESPONSE']._serialized_start=1476
-  _globals['_LISTADAPTERSRESPONSE']._serialized_end=1556
-  _globals['_CLASSIFYFAILUREREQUEST']._serialized_start=1559
-  _globals['_CLASSIFYFAILUREREQUEST']._serialized_end=1821
-  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_start=1775
-  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_end=1821
-  _globals['_CLASSIFYFAILURERESPONSE']._serialized_start=1823
-  _globals['_CLASSIFYFAILURERESPONSE']._serialized_end=1895
-  _globals['_CHECKSECRETSREQUEST']._serialized_start=1897
-  _globals['_CHECKSECRETSREQUEST']._serialized_end=1939
-  _globals['_CHECKSECRETSRESPONSE']._serialized_start=1942
-  _globals['_CHECKSECRETSRESPONSE']._serialized_end=2104
-  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_start=2055
-  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_end=2104
-  _globals['_PROVIDERSERVICE']._serialized_start=2107
-  _globals['_PROVIDERSERVICE']._serialized_end=2912
+  _globals['_SUBMITREQUEST']._serialized_start=263
+  _globals['_SUBMITREQUEST']._serialized_end=400
+  _globals['_SUBMITRESPONSE']._serialized_start=402
+  _globals['_SUBMITRESPONSE']._serialized_end=507
+  _globals['_POLLREQUEST']._serialized_start=510
+  _globals['_POLLREQUEST']._serialized_end=671
+  _globals['_POLLRESPONSE']._serialized_start=674
+  _globals['_POLLRESPONSE']._serialized_end=854
+  _globals['_CANCELREQUEST']._serialized_start=857
+  _globals['_CANCELREQUEST']._serialized_end=1020
+  _globals['_CANCELRESPONSE']._serialized_start=1022
+  _globals['_CANCELRESPONSE']._serialized_end=1100
+  _globals['_RECONCILEREQUEST']._serialized_start=1103
+  _globals['_RECONCILEREQUEST']._serialized_end=1292
+  _globals['_RECONCILERESPONSE']._serialized_start=1295
+  _globals['_RECONCILERESPONSE']._serialized_end=1487
+  _globals['_INVOKEREQUEST']._serialized_start=1490
+  _globals['_INVOKEREQUEST']._serialized_end=1632
+  _globals['_INVOKERESPONSE']._serialized_start=1635
+  _globals['_INVOKERESPONSE']._serialized_end=1776
+  _globals['_INVOKESTREAMREQUEST']._serialized_start=1779
+  _globals['_INVOKESTREAMREQUEST']._serialized_end=1927
+  _globals['_INVOKESTREAMRESPONSE']._serialized_start=1929
+  _globals['_INVOKESTREAMRESPONSE']._serialized_end=2038
+  _globals['_LISTADAPTERSREQUEST']._serialized_start=2040
+  _globals['_LISTADAPTERSREQUEST']._serialized_end=2061
+  _globals['_LISTADAPTERSRESPONSE']._serialized_start=2063
+  _globals['_LISTADAPTERSRESPONSE']._serialized_end=2143
+  _globals['_CLASSIFYFAILUREREQUEST']._serialized_start=2146
+  _globals['_CLASSIFYFAILUREREQUEST']._serialized_end=2408
+  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_start=2362
+  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_end=2408
+  _globals['_CLASSIFYFAILURERESPONSE']._serialized_start=2410
+  _globals['_CLASSIFYFAILURERESPONSE']._serialized_end=2482
+  _globals['_CHECKSECRETSREQUEST']._serialized_start=2484
+  _globals['_CHECKSECRETSREQUEST']._serialized_end=2526
+  _globals['_CHECKSECRETSRESPONSE']._serialized_start=2529
+  _globals['_CHECKSECRETSRESPONSE']._serialized_end=2691
+  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_start=2642
+  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_end=2691
+  _globals['_PROVIDERSERVICE']._serialized_start=2694
+  _globals['_PROVIDERSERVICE']._serialized_end=3725
 # @@protoc_insertion_point(module_scope)

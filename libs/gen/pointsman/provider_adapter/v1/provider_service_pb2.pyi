@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.type import money_pb2 as _money_pb2
+from pointsman.common.v1 import artifact_pb2 as _artifact_pb2
 from pointsman.common.v1 import failure_pb2 as _failure_pb2
 from pointsman.provider_adapter.v1 import provider_pb2 as _provider_pb2
 import builtins as _builtins
@@ -281,6 +282,130 @@ class ReconcileResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReconcileResponse: _TypeAlias = ReconcileResponse  # noqa: Y015
+
+@_typing.final
+class InvokeRequest(_message.Message):
+    """Makes one synchronous call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANNEL_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def channel(self) -> _provider_pb2.ChannelEndpoint:
+        """Required. Where to."""
+
+    @_builtins.property
+    def call(self) -> _provider_pb2.SynchronousCall:
+        """Required. What."""
+
+    def __init__(
+        self,
+        *,
+        channel: _provider_pb2.ChannelEndpoint | None = ...,
+        call: _provider_pb2.SynchronousCall | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "channel", b"channel"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "channel", b"channel"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeRequest: _TypeAlias = InvokeRequest  # noqa: Y015
+
+@_typing.final
+class InvokeResponse(_message.Message):
+    """What it gave."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    ARTIFACTS_FIELD_NUMBER: _builtins.int
+    REPORT_FIELD_NUMBER: _builtins.int
+    output: _builtins.bytes
+    """The output: a JSON object in UTF-8, in the shape of the public contract for that kind."""
+    @_builtins.property
+    def artifacts(self) -> _containers.RepeatedCompositeFieldContainer[_artifact_pb2.Artifact]:
+        """Stored outputs that are files, in the provider's order."""
+
+    @_builtins.property
+    def report(self) -> _provider_pb2.CallReport:
+        """Required. What it used, and more for the records."""
+
+    def __init__(
+        self,
+        *,
+        output: _builtins.bytes = ...,
+        artifacts: _abc.Iterable[_artifact_pb2.Artifact] | None = ...,
+        report: _provider_pb2.CallReport | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["report", b"report"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "output", b"output", "report", b"report"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeResponse: _TypeAlias = InvokeResponse  # noqa: Y015
+
+@_typing.final
+class InvokeStreamRequest(_message.Message):
+    """Makes one synchronous call, streamed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANNEL_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def channel(self) -> _provider_pb2.ChannelEndpoint:
+        """Required. Where to."""
+
+    @_builtins.property
+    def call(self) -> _provider_pb2.SynchronousCall:
+        """Required. What."""
+
+    def __init__(
+        self,
+        *,
+        channel: _provider_pb2.ChannelEndpoint | None = ...,
+        call: _provider_pb2.SynchronousCall | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "channel", b"channel"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "channel", b"channel"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeStreamRequest: _TypeAlias = InvokeStreamRequest  # noqa: Y015
+
+@_typing.final
+class InvokeStreamResponse(_message.Message):
+    """The next piece of a stream."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    REPORT_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    """One event: a JSON object in UTF-8, in the shape of OpenAI's `chat.completion.chunk`."""
+    @_builtins.property
+    def report(self) -> _provider_pb2.CallReport:
+        """The stream ended as its provider meant it to."""
+
+    def __init__(
+        self,
+        *,
+        chunk: _builtins.bytes = ...,
+        report: _provider_pb2.CallReport | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "piece", b"piece", "report", b"report"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "piece", b"piece", "report", b"report"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_piece: _TypeAlias = _typing.Literal["chunk", "report"]  # noqa: Y015
+    _WhichOneofArgType_piece: _TypeAlias = _typing.Literal["piece", b"piece"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_piece) -> _WhichOneofReturnType_piece | None: ...
+
+Global___InvokeStreamResponse: _TypeAlias = InvokeStreamResponse  # noqa: Y015
 
 @_typing.final
 class ListAdaptersRequest(_message.Message):

@@ -55,6 +55,16 @@ class ProviderServiceStub:
                 request_serializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.ReconcileRequest.SerializeToString,
                 response_deserializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.ReconcileResponse.FromString,
                 _registered_method=True)
+        self.Invoke = channel.unary_unary(
+                '/pointsman.provider_adapter.v1.ProviderService/Invoke',
+                request_serializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeRequest.SerializeToString,
+                response_deserializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeResponse.FromString,
+                _registered_method=True)
+        self.InvokeStream = channel.unary_stream(
+                '/pointsman.provider_adapter.v1.ProviderService/InvokeStream',
+                request_serializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeStreamRequest.SerializeToString,
+                response_deserializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeStreamResponse.FromString,
+                _registered_method=True)
         self.ListAdapters = channel.unary_unary(
                 '/pointsman.provider_adapter.v1.ProviderService/ListAdapters',
                 request_serializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.ListAdaptersRequest.SerializeToString,
@@ -105,6 +115,21 @@ class ProviderServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Invoke(self, request, context):
+        """Makes one synchronous call, once. An unknown outcome is ABORTED with reason `submission_unknown`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def InvokeStream(self, request, context):
+        """The same with the output piece by piece. A failure before the first piece is one of the call; after it the stream
+        has ended with what was said until then. A caller that leaves ends the provider's stream.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListAdapters(self, request, context):
         """The dialects on offer.
         """
@@ -148,6 +173,16 @@ def add_ProviderServiceServicer_to_server(servicer, server):
                     servicer.Reconcile,
                     request_deserializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.ReconcileRequest.FromString,
                     response_serializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.ReconcileResponse.SerializeToString,
+            ),
+            'Invoke': grpc.unary_unary_rpc_method_handler(
+                    servicer.Invoke,
+                    request_deserializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeRequest.FromString,
+                    response_serializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeResponse.SerializeToString,
+            ),
+            'InvokeStream': grpc.unary_stream_rpc_method_handler(
+                    servicer.InvokeStream,
+                    request_deserializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeStreamRequest.FromString,
+                    response_serializer=pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeStreamResponse.SerializeToString,
             ),
             'ListAdapters': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAdapters,
@@ -274,6 +309,60 @@ class ProviderService:
             '/pointsman.provider_adapter.v1.ProviderService/Reconcile',
             pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.ReconcileRequest.SerializeToString,
             pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.ReconcileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Invoke(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.provider_adapter.v1.ProviderService/Invoke',
+            pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeRequest.SerializeToString,
+            pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InvokeStream(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/pointsman.provider_adapter.v1.ProviderService/InvokeStream',
+            pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeStreamRequest.SerializeToString,
+            pointsman_dot_provider__adapter_dot_v1_dot_provider__service__pb2.InvokeStreamResponse.FromString,
             options,
             channel_credentials,
             insecure,

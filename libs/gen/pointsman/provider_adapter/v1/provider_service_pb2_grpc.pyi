@@ -43,6 +43,12 @@ class ProviderServiceStub:
     """Asks the provider about an unanswered submission: its records, or, where it honours the token as an idempotency
     key, by the same request under the same key.
     """
+    Invoke: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.InvokeRequest, _provider_service_pb2.InvokeResponse]
+    """Makes one synchronous call, once. An unknown outcome is ABORTED with reason `submission_unknown`."""
+    InvokeStream: _grpc.UnaryStreamMultiCallable[_provider_service_pb2.InvokeStreamRequest, _provider_service_pb2.InvokeStreamResponse]
+    """The same with the output piece by piece. A failure before the first piece is one of the call; after it the stream
+    has ended with what was said until then. A caller that leaves ends the provider's stream.
+    """
     ListAdapters: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ListAdaptersRequest, _provider_service_pb2.ListAdaptersResponse]
     """The dialects on offer."""
     ClassifyFailure: _grpc.UnaryUnaryMultiCallable[_provider_service_pb2.ClassifyFailureRequest, _provider_service_pb2.ClassifyFailureResponse]
@@ -64,6 +70,12 @@ class ProviderServiceAsyncStub(ProviderServiceStub):
     Reconcile: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ReconcileRequest, _provider_service_pb2.ReconcileResponse]  # type: ignore[assignment]
     """Asks the provider about an unanswered submission: its records, or, where it honours the token as an idempotency
     key, by the same request under the same key.
+    """
+    Invoke: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.InvokeRequest, _provider_service_pb2.InvokeResponse]  # type: ignore[assignment]
+    """Makes one synchronous call, once. An unknown outcome is ABORTED with reason `submission_unknown`."""
+    InvokeStream: _aio.UnaryStreamMultiCallable[_provider_service_pb2.InvokeStreamRequest, _provider_service_pb2.InvokeStreamResponse]  # type: ignore[assignment]
+    """The same with the output piece by piece. A failure before the first piece is one of the call; after it the stream
+    has ended with what was said until then. A caller that leaves ends the provider's stream.
     """
     ListAdapters: _aio.UnaryUnaryMultiCallable[_provider_service_pb2.ListAdaptersRequest, _provider_service_pb2.ListAdaptersResponse]  # type: ignore[assignment]
     """The dialects on offer."""
@@ -107,6 +119,24 @@ class ProviderServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_provider_service_pb2.ReconcileResponse, _abc.Awaitable[_provider_service_pb2.ReconcileResponse]]:
         """Asks the provider about an unanswered submission: its records, or, where it honours the token as an idempotency
         key, by the same request under the same key.
+        """
+
+    @_abc_1.abstractmethod
+    def Invoke(
+        self,
+        request: _provider_service_pb2.InvokeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_provider_service_pb2.InvokeResponse, _abc.Awaitable[_provider_service_pb2.InvokeResponse]]:
+        """Makes one synchronous call, once. An unknown outcome is ABORTED with reason `submission_unknown`."""
+
+    @_abc_1.abstractmethod
+    def InvokeStream(
+        self,
+        request: _provider_service_pb2.InvokeStreamRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_provider_service_pb2.InvokeStreamResponse], _abc.AsyncIterator[_provider_service_pb2.InvokeStreamResponse]]:
+        """The same with the output piece by piece. A failure before the first piece is one of the call; after it the stream
+        has ended with what was said until then. A caller that leaves ends the provider's stream.
         """
 
     @_abc_1.abstractmethod

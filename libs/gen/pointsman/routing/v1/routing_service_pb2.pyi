@@ -10,6 +10,7 @@ from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from pointsman.routing.v1 import alert_pb2 as _alert_pb2
+from pointsman.routing.v1 import call_pb2 as _call_pb2
 from pointsman.routing.v1 import refusal_pb2 as _refusal_pb2
 from pointsman.routing.v1 import replay_pb2 as _replay_pb2
 from pointsman.routing.v1 import task_pb2 as _task_pb2
@@ -635,6 +636,182 @@ class ResolveAttemptResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ResolveAttemptResponse: _TypeAlias = ResolveAttemptResponse  # noqa: Y015
+
+@_typing.final
+class InvokeRequest(_message.Message):
+    """A request to be served at once."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    INPUT_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    """Required. Id of the call, chosen by the caller."""
+    tenant: _builtins.str
+    """Required. Whose it is."""
+    model: _builtins.str
+    """Required. The Public Model."""
+    kind: _builtins.str
+    """The kind that the caller means; a model of another kind is refused. Empty = the model's."""
+    input: _builtins.bytes
+    """Required. The input: a JSON object in UTF-8, in the shape of the public contract for that kind."""
+    @_builtins.property
+    def options(self) -> _call_pb2.CallOptions:
+        """What is said beside the input."""
+
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        model: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        input: _builtins.bytes = ...,
+        options: _call_pb2.CallOptions | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["options", b"options"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "input", b"input", "kind", b"kind", "model", b"model", "options", b"options", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeRequest: _TypeAlias = InvokeRequest  # noqa: Y015
+
+@_typing.final
+class InvokeResponse(_message.Message):
+    """What it gave."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
+    output: _builtins.bytes
+    """The output: a JSON object in UTF-8, in the shape of the public contract for that kind."""
+    @_builtins.property
+    def call(self) -> _call_pb2.Call:
+        """Required. The call as it ended, without its selections."""
+
+    def __init__(
+        self,
+        *,
+        output: _builtins.bytes = ...,
+        call: _call_pb2.Call | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "output", b"output"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeResponse: _TypeAlias = InvokeResponse  # noqa: Y015
+
+@_typing.final
+class InvokeStreamRequest(_message.Message):
+    """A request to be served at once, streamed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def request(self) -> Global___InvokeRequest:
+        """Required. What is asked for."""
+
+    def __init__(
+        self,
+        *,
+        request: Global___InvokeRequest | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InvokeStreamRequest: _TypeAlias = InvokeStreamRequest  # noqa: Y015
+
+@_typing.final
+class InvokeStreamResponse(_message.Message):
+    """The next piece."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    CALL_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    """One event: a JSON object in UTF-8, in the shape of OpenAI's `chat.completion.chunk`."""
+    @_builtins.property
+    def call(self) -> _call_pb2.Call:
+        """The call as it ended, without its selections."""
+
+    def __init__(
+        self,
+        *,
+        chunk: _builtins.bytes = ...,
+        call: _call_pb2.Call | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "chunk", b"chunk", "piece", b"piece"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "chunk", b"chunk", "piece", b"piece"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_piece: _TypeAlias = _typing.Literal["chunk", "call"]  # noqa: Y015
+    _WhichOneofArgType_piece: _TypeAlias = _typing.Literal["piece", b"piece"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_piece) -> _WhichOneofReturnType_piece | None: ...
+
+Global___InvokeStreamResponse: _TypeAlias = InvokeStreamResponse  # noqa: Y015
+
+@_typing.final
+class GetCallRequest(_message.Message):
+    """Asks for one call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    """Required. Its id."""
+    tenant: _builtins.str
+    """Only if it belongs to this tenant; empty = any."""
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCallRequest: _TypeAlias = GetCallRequest  # noqa: Y015
+
+@_typing.final
+class GetCallResponse(_message.Message):
+    """The call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def call(self) -> _call_pb2.Call:
+        """The call."""
+
+    def __init__(
+        self,
+        *,
+        call: _call_pb2.Call | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCallResponse: _TypeAlias = GetCallResponse  # noqa: Y015
 
 @_typing.final
 class ListAlertsRequest(_message.Message):

@@ -85,6 +85,21 @@ class RoutingServiceStub:
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptResponse.FromString,
                 _registered_method=True)
+        self.Invoke = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/Invoke',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeResponse.FromString,
+                _registered_method=True)
+        self.InvokeStream = channel.unary_stream(
+                '/pointsman.routing.v1.RoutingService/InvokeStream',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeStreamRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeStreamResponse.FromString,
+                _registered_method=True)
+        self.GetCall = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/GetCall',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallResponse.FromString,
+                _registered_method=True)
         self.ListAlerts = channel.unary_unary(
                 '/pointsman.routing.v1.RoutingService/ListAlerts',
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsRequest.SerializeToString,
@@ -171,6 +186,27 @@ class RoutingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Invoke(self, request, context):
+        """Serves one request of a synchronous kind while the caller waits; never queued.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def InvokeStream(self, request, context):
+        """The same with the output piece by piece. A failure is the status of the stream, before and after its first piece.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCall(self, request, context):
+        """One synchronous call with its tries and the reasons of its choices.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListAlerts(self, request, context):
         """Alerts for operators, newest first.
         """
@@ -237,6 +273,21 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.ResolveAttempt,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptResponse.SerializeToString,
+            ),
+            'Invoke': grpc.unary_unary_rpc_method_handler(
+                    servicer.Invoke,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeResponse.SerializeToString,
+            ),
+            'InvokeStream': grpc.unary_stream_rpc_method_handler(
+                    servicer.InvokeStream,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeStreamRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeStreamResponse.SerializeToString,
+            ),
+            'GetCall': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCall,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallResponse.SerializeToString,
             ),
             'ListAlerts': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAlerts,
@@ -520,6 +571,87 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/ResolveAttempt',
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Invoke(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/Invoke',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InvokeStream(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/InvokeStream',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeStreamRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.InvokeStreamResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCall(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/GetCall',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -53,6 +53,12 @@ class RoutingServiceStub:
     """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]
     """An operator's word on an uncertain submission."""
+    Invoke: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.InvokeRequest, _routing_service_pb2.InvokeResponse]
+    """Serves one request of a synchronous kind while the caller waits; never queued."""
+    InvokeStream: _grpc.UnaryStreamMultiCallable[_routing_service_pb2.InvokeStreamRequest, _routing_service_pb2.InvokeStreamResponse]
+    """The same with the output piece by piece. A failure is the status of the stream, before and after its first piece."""
+    GetCall: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.GetCallRequest, _routing_service_pb2.GetCallResponse]
+    """One synchronous call with its tries and the reasons of its choices."""
     ListAlerts: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]
     """Alerts for operators, newest first."""
     AcknowledgeAlert: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.AcknowledgeAlertRequest, _routing_service_pb2.AcknowledgeAlertResponse]
@@ -83,6 +89,12 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]  # type: ignore[assignment]
     """An operator's word on an uncertain submission."""
+    Invoke: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.InvokeRequest, _routing_service_pb2.InvokeResponse]  # type: ignore[assignment]
+    """Serves one request of a synchronous kind while the caller waits; never queued."""
+    InvokeStream: _aio.UnaryStreamMultiCallable[_routing_service_pb2.InvokeStreamRequest, _routing_service_pb2.InvokeStreamResponse]  # type: ignore[assignment]
+    """The same with the output piece by piece. A failure is the status of the stream, before and after its first piece."""
+    GetCall: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.GetCallRequest, _routing_service_pb2.GetCallResponse]  # type: ignore[assignment]
+    """One synchronous call with its tries and the reasons of its choices."""
     ListAlerts: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]  # type: ignore[assignment]
     """Alerts for operators, newest first."""
     AcknowledgeAlert: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.AcknowledgeAlertRequest, _routing_service_pb2.AcknowledgeAlertResponse]  # type: ignore[assignment]
@@ -170,6 +182,30 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.ResolveAttemptResponse, _abc.Awaitable[_routing_service_pb2.ResolveAttemptResponse]]:
         """An operator's word on an uncertain submission."""
+
+    @_abc_1.abstractmethod
+    def Invoke(
+        self,
+        request: _routing_service_pb2.InvokeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_routing_service_pb2.InvokeResponse, _abc.Awaitable[_routing_service_pb2.InvokeResponse]]:
+        """Serves one request of a synchronous kind while the caller waits; never queued."""
+
+    @_abc_1.abstractmethod
+    def InvokeStream(
+        self,
+        request: _routing_service_pb2.InvokeStreamRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_routing_service_pb2.InvokeStreamResponse], _abc.AsyncIterator[_routing_service_pb2.InvokeStreamResponse]]:
+        """The same with the output piece by piece. A failure is the status of the stream, before and after its first piece."""
+
+    @_abc_1.abstractmethod
+    def GetCall(
+        self,
+        request: _routing_service_pb2.GetCallRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_routing_service_pb2.GetCallResponse, _abc.Awaitable[_routing_service_pb2.GetCallResponse]]:
+        """One synchronous call with its tries and the reasons of its choices."""
 
     @_abc_1.abstractmethod
     def ListAlerts(
