@@ -80,6 +80,10 @@ class Routing(Protocol):
         """Those Tasks as they are now, by id; missing ones are left out."""
         ...
 
+    async def waiting_reason(self, task_id: str) -> str:
+        """Why that Task waits at this moment; "" where it does not wait any more."""
+        ...
+
     async def cancel(self, task_id: str) -> None:
         """Ask for the Task to end; doing it twice is harmless."""
         ...

@@ -9,10 +9,10 @@ from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
 from services.runs import wire
 from services.runs.app.cancel_run import cancel_run
 from services.runs.app.create_run import create_run
-from services.runs.app.find_run import find_run
 from services.runs.app.hub import Hub
 from services.runs.app.join_run import join_run
 from services.runs.app.list_runs import list_runs
+from services.runs.app.read_run import read_run
 from services.runs.app.stream_events import list_events, stream_events
 from services.runs.domain.run import Event
 from services.runs.ports import Routing, Runs
@@ -70,7 +70,8 @@ class RunsServicer(RunsServiceServicer):
 
     async def GetRun(self, request: pb.GetRunRequest, context: Any) -> pb.GetRunResponse:
         """One Run."""
-        return pb.GetRunResponse(run=wire.run_to_proto(await find_run(self._runs, request.tenant, request.run_id)))
+        run = await read_run(self._runs, self._routing, request.tenant, request.run_id)
+        return pb.GetRunResponse(run=wire.run_to_proto(run))
 
     async def ListRuns(self, request: pb.ListRunsRequest, context: Any) -> pb.ListRunsResponse:
         """A page of Runs, newest first."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
+from services.routing.app.present_reason import with_present_reason
 from services.routing.app.read_tasks import get_task
 from services.routing.domain.refusals import HealthCause, Refusal, refusals
 from services.routing.domain.selection_record import recorded_decision
@@ -26,7 +27,7 @@ class Explanation:
 
 async def explain_task(desk: Desk, task_id: str) -> Explanation:
     """Fault `not_found`. While health is away, refusals are told without their causes."""
-    task = await get_task(desk, task_id)
+    task = await with_present_reason(desk, await get_task(desk, task_id))
     rounds = await desk.store.rounds(task_id)
     steps = recorded_decision(rounds[-1].record).steps if rounds else ()
     return Explanation(steps, tell(task, rounds), await _with_causes(desk, refusals(rounds)))

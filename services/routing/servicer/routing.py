@@ -10,6 +10,7 @@ from services.routing.app.acknowledge_alert import acknowledge_alert
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.explain_task import explain_task
+from services.routing.app.present_reason import with_present_reason
 from services.routing.app.read_tasks import get_task, list_rounds, watch_task
 from services.routing.app.replay_selection import replay_selection
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
@@ -37,7 +38,7 @@ class RoutingServicer(RoutingServiceServicer):
     async def GetTask(self, request: pb.GetTaskRequest, context: Any) -> pb.GetTaskResponse:
         """One Task."""
         task = await get_task(self._desk, request.task_id, request.tenant)
-        return pb.GetTaskResponse(task=wire.task_to_proto(task))
+        return pb.GetTaskResponse(task=wire.task_to_proto(await with_present_reason(self._desk, task)))
 
     async def ListTasks(self, request: pb.ListTasksRequest, context: Any) -> pb.ListTasksResponse:
         """Several Tasks."""

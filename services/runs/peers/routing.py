@@ -11,6 +11,8 @@ from services.runs.domain.run import Order, Run
 from services.runs.domain.task_view import TaskView
 
 TIMEOUT_S = 10.0
+REASON_TIMEOUT_S = 2.0
+"""Who reads a Run waits no longer for a fresher word."""
 
 
 class RoutingPeer:
@@ -44,6 +46,12 @@ class RoutingPeer:
         request = pb.ListTasksRequest(task_ids=task_ids, page_size=len(task_ids))
         reply = await self._stub.ListTasks(request, timeout=TIMEOUT_S)
         return {task.id: wire.task_from_proto(task) for task in reply.tasks}
+
+    @faulting
+    async def waiting_reason(self, task_id: str) -> str:
+        """See the port."""
+        reply = await self._stub.GetTask(pb.GetTaskRequest(task_id=task_id), timeout=REASON_TIMEOUT_S)
+        return str(reply.task.waiting_reason)
 
     @faulting
     async def cancel(self, task_id: str) -> None:

@@ -228,3 +228,34 @@ async def test_a_late_word_is_told_with_its_task(door: Door):
     assert (after.state, after.attempts[0].state) == (before.state, before.attempts[0].state)
     assert (late.outcome, len(late.artifacts), late.cost_before.units) == ("succeeded", 1, 1)
     assert after.attempts[0].cost.units == after.cost.units == 1
+
+
+async def test_who_is_asked_about_tells_why_it_waits_now(door: Door):
+    """ATT-10: a Task parked behind the head of its group tells the reason of this moment, though its own last look is
+    long ago; while a peer is away it tells what it knew. Nothing is kept of it."""
+    play = door.play
+    offered = (await play.desk.catalog.current()).supplies
+    for key in offered:
+        for slot in range(offered[key].limits.concurrency):
+            await play.capacity.reserve(f"{key} {slot}", offered[key], HealthView(), HealthView())
+    await door.submit("behind")
+    await play.work()
+    kept = await play.task("behind")
+    assert kept.waiting_reason.startswith("capacity: supply a/clip")
+
+    async def told() -> str:
+        return str((await door.call("GetTask", pb.GetTaskRequest(task_id="behind"))).task.waiting_reason)
+
+    assert await told() == kept.waiting_reason
+    for key in offered:
+        play.health.supplies[key] = HealthView("circuit_open", epoch=1, revision=1, limit=0)
+    assert (await told()).startswith("health: ")
+    explained = await door.call("ExplainTask", pb.ExplainTaskRequest(task_id="behind"))
+    assert "It waits now: health: " in explained.story[-1]
+    play.capacity.away = Fault.of("governance_backend_down", "away")
+    assert await told() == kept.waiting_reason
+    play.capacity.away = None
+    play.health.supplies.clear()
+    await play.capacity.release("b/clip 0")
+    assert (await told()).startswith("queue: supply b/clip has a place")
+    assert await play.task("behind") == kept

@@ -16,6 +16,7 @@ class FakeRouting:
     submitted: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
     fault: Fault | None = None
     """What every submission raises, if anything."""
     during_submit: Callable[[], Awaitable[None]] | None = None
@@ -42,6 +43,12 @@ class FakeRouting:
     async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
         """Those that are known."""
         return {task_id: self.views[task_id] for task_id in task_ids if task_id in self.views}
+
+    async def waiting_reason(self, task_id: str) -> str:
+        """The reason of this moment, or the fault."""
+        if self.fault is not None:
+            raise self.fault
+        return self.reasons.get(task_id, "")
 
     async def cancel(self, task_id: str) -> None:
         """Note the wish."""

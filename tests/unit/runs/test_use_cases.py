@@ -15,6 +15,7 @@ from services.runs.app.create_run import create_run
 from services.runs.app.find_run import find_run
 from services.runs.app.hub import Hub
 from services.runs.app.join_run import join_run
+from services.runs.app.read_run import read_run
 from services.runs.app.stream_events import list_events, stream_events
 from services.runs.domain.run import Order, Run, RunState
 from services.runs.domain.task_view import TaskView
@@ -108,6 +109,20 @@ async def test_routing_that_is_away_delays_and_a_refusal_fails() -> None:
     assert failed.state is RunState.FAILED
     assert failed.failure is not None
     assert failed.failure.code == "model_not_published"
+
+
+async def test_a_reader_is_told_why_the_run_waits_now() -> None:
+    """ATT-10: routing is asked for the reason of this moment; while it is away, the reason that it told last stands."""
+    house = House()
+    run = await house.create()
+    await house.advance.submit_pending()
+    task_id = run.node.task_id
+    house.routing.views[task_id] = TaskView(task_id, 2, "queued", None, waiting_reason="capacity: then")
+    await house.advance.follow_running()
+    house.routing.reasons[task_id] = "health: now"
+    assert (await read_run(house.runs, house.routing, "a", run.id)).node.waiting_reason == "health: now"
+    house.routing.fault = Fault.of("peer_unavailable", "away")
+    assert (await read_run(house.runs, house.routing, "a", run.id)).node.waiting_reason == "capacity: then"
 
 
 async def test_another_tenants_run_is_not_found() -> None:

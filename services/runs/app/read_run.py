@@ -1,0 +1,24 @@
+"""One Run as it is now, with the reason for which its node waits at this moment."""
+
+from dataclasses import replace
+
+from libs.faults.fault import Fault
+from services.runs.app.find_run import find_run
+from services.runs.domain.run import Run
+from services.runs.ports import Routing, Runs
+
+
+async def read_run(runs: Runs, routing: Routing, tenant: str, run_id: str) -> Run:
+    """The tenant's Run; another's is not found (AUTH-1).
+
+    Routing does not tell each change of a reason that many share, so it is asked (ATT-10). While it is away, the reason
+    that it told last stands.
+    """
+    run = await find_run(runs, tenant, run_id)
+    if not run.node.waiting_reason:
+        return run
+    try:
+        reason = await routing.waiting_reason(run.node.task_id)
+    except Fault:
+        return run
+    return replace(run, node=replace(run.node, waiting_reason=reason)) if reason else run
