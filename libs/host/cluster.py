@@ -157,13 +157,16 @@ def working_in(data: Path) -> set[int]:
     return found
 
 
-def started_by_us(pid: int) -> bool:
-    """Whether that process is a server that this launcher started."""
+def is_foreign(pid: int) -> bool:
+    """Whether that process is a server that another than this launcher started.
+
+    One that is on its way out has no words any more, though it still stands in its directory: it is waited for.
+    """
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        said = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-    return f"cluster_name={CLUSTER_NAME}".encode() in words
+    return bool(said) and f"cluster_name={CLUSTER_NAME}".encode() not in said.split(b"\0")
 
 
 def server_pid(data: Path) -> int | None:

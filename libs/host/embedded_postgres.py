@@ -223,7 +223,7 @@ class EmbeddedPostgres:
         """
         pid = cluster.server_pid(self._data)
         if pid in cluster.working_in(self._data):
-            if not cluster.started_by_us(pid):
+            if cluster.is_foreign(pid):
                 raise EmbeddedPostgresError(
                     f"another PostgreSQL server (process {pid}) runs on {self._data}; stop it first"
                 )

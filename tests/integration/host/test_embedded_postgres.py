@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 
 from libs.host import identity
-from libs.host.cluster import working_in
+from libs.host.cluster import is_foreign, working_in
 from libs.host.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
 from libs.host.identity import Identity
 from tests.support.postgres import passable_folder
@@ -133,6 +133,21 @@ async def test_kill_9_of_the_owner_leaves_no_orphan_and_loses_nothing(home: Path
         process.kill()
         await process.wait()
     await eventually(lambda: not working_in(home / "data"))
+
+
+async def test_only_a_living_server_of_another_is_in_the_way() -> None:
+    """VER-6: a process that has ended but still stands in the table, as a server on its way out may, is nobody's."""
+    ended = subprocess.Popen(["true"])
+    living = subprocess.Popen(["sleep", "60"])
+    try:
+        await eventually(lambda: not Path(f"/proc/{ended.pid}/cmdline").read_bytes())
+        assert not is_foreign(ended.pid)
+        assert is_foreign(living.pid)
+    finally:
+        living.kill()
+        living.wait()
+        ended.wait()
+    assert not is_foreign(ended.pid)
 
 
 async def test_the_second_start_names_the_first(home: Path) -> None:
