@@ -21,6 +21,14 @@ class PriceBooks(Protocol):
         """
         ...
 
+    async def at(self, revision: int) -> PriceBook | None:
+        """The book of that revision as it was told, for ever; None where none was told."""
+        ...
+
+    async def last_with(self, rule: str, version: int) -> PriceBook | None:
+        """The book of the highest revision that has that version of that rule; None where none ever had it."""
+        ...
+
     async def specs(self) -> tuple[int, str, list[Mapping[str, Any]]]:
         """(revision, currency, declarations in the order of their ids) of the current book."""
         ...

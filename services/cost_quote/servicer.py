@@ -8,6 +8,7 @@ from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceServicer
 from services.cost_quote import wire
 from services.cost_quote.app.apply_price_rules import apply_price_rules
+from services.cost_quote.app.price_usage import price_usage
 from services.cost_quote.domain.quoting import quote_candidates
 from services.cost_quote.ports import PriceBooks
 
@@ -37,7 +38,11 @@ class QuoteServicer(QuoteServiceServicer):
 
     async def PriceUsage(self, request: pb.PriceUsageRequest, context: Any) -> pb.PriceUsageResponse:
         """Prices what calls really used."""
-        raise Fault.of("unimplemented", "QuoteService.PriceUsage")
+        items = [wire.used_from_proto(item) for item in request.items]
+        prices = await price_usage(self._books, items)
+        return pb.PriceUsageResponse(
+            prices=[wire.usage_price(item.key, price) for item, price in zip(items, prices, strict=True)]
+        )
 
     async def ListPriceRules(self, request: pb.ListPriceRulesRequest, context: Any) -> pb.ListPriceRulesResponse:
         """The rules in force, in the order of their ids."""

@@ -1,6 +1,8 @@
 """Proto <-> domain, and nothing else."""
 
 from collections.abc import Mapping
+from dataclasses import fields
+from decimal import Decimal
 from typing import Any
 
 from libs.rpc.values import money_to_proto, struct_from, struct_to_dict
@@ -8,6 +10,7 @@ from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from services.cost_quote.domain.pricing import Unpriced
 from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, one_time_book
 from services.cost_quote.domain.rules import BillingMode
+from services.cost_quote.domain.settling import Usage, Used
 
 _MODES = {mode: quote_pb2.BillingMode.Value(f"BILLING_MODE_{mode.upper()}") for mode in BillingMode}
 _KINDS = {"exact": quote_pb2.QUOTE_KIND_EXACT, "ceiling": quote_pb2.QUOTE_KIND_CEILING}
@@ -38,20 +41,47 @@ def quote_to_proto(supply: str, quote: Quote | Unpriced) -> quote_pb2.CandidateQ
     """A candidate's price, or why there is none."""
     if isinstance(quote, Unpriced):
         return quote_pb2.CandidateQuote(supply_id=supply, unpriced_reason=quote.reason)
+    return quote_pb2.CandidateQuote(supply_id=supply, quote=_quote(quote))
+
+
+def usage_price(key: str, price: Quote | Unpriced) -> quote_service_pb2.UsagePrice:
+    """What usage costs, or why nobody can say."""
+    if isinstance(price, Unpriced):
+        return quote_service_pb2.UsagePrice(key=key, unpriced_reason=price.reason)
+    return quote_service_pb2.UsagePrice(key=key, price=_quote(price))
+
+
+def _quote(quote: Quote) -> quote_pb2.Quote:
     rule, amount = quote.price_rule, money_to_proto(quote.amount)
-    return quote_pb2.CandidateQuote(
-        supply_id=supply,
-        quote=quote_pb2.Quote(
-            amount=amount,
-            original_amount=amount if rule.currency == quote.book.currency else money_to_proto(quote.original),
-            rule_id=rule.id,
-            rule_version=rule.version,
-            exchange_rate=format(quote.exchange_rate, "f"),
-            rate_revision=quote.book.revision,
-            kind=_KINDS[quote.kind],
-            billing_mode=mode_to_proto(rule.billing_mode),
-            explanation=quote.explanation,
-        ),
+    return quote_pb2.Quote(
+        amount=amount,
+        original_amount=amount if rule.currency == quote.book.currency else money_to_proto(quote.original),
+        rule_id=rule.id,
+        rule_version=rule.version,
+        exchange_rate=format(quote.exchange_rate, "f"),
+        rate_revision=quote.book.revision,
+        kind=_KINDS[quote.kind],
+        billing_mode=mode_to_proto(rule.billing_mode),
+        explanation=quote.explanation,
+    )
+
+
+_COUNTS = tuple(item.name for item in fields(Usage) if item.name != "seconds")
+
+
+def used_from_proto(used: quote_service_pb2.UsageItem) -> Used:
+    """One call to be settled; a negative figure is one that was not reported."""
+    counts = {item.name: value for item, value in used.usage.ListFields() if item.name in _COUNTS}
+    duration = used.usage.duration
+    seconds = Decimal(duration.seconds) + Decimal(duration.nanos).scaleb(-9)
+    said = used.usage.HasField("duration") and seconds >= 0
+    return Used(
+        key=used.key,
+        rule=used.rule_id,
+        version=used.rule_version,
+        request=struct_to_dict(used.input),
+        usage=Usage(**{name: count for name, count in counts.items() if count >= 0}, seconds=seconds if said else None),
+        revision=used.catalog_revision,
     )
 
 

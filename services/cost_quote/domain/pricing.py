@@ -90,6 +90,10 @@ def price_asked(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
         found = _by_request(rule, asked)
     else:
         found = _by_quantity(rule, asked)
+    return _with_minimum(rule, found)
+
+
+def _with_minimum(rule: PriceRule, found: Priced | Unpriced) -> Priced | Unpriced:
     if rule.minimum and isinstance(found, Priced) and found.amount < rule.minimum:
         return Priced(rule.minimum, found.kind, f"{found.explanation}, minimum {rule.minimum}")
     return found
@@ -120,6 +124,8 @@ def _amount(mode: BillingMode, asked: Asked) -> tuple[Decimal | None, str]:
             return asked.decimal("n") if "n" in asked.request else Decimal(1), "exact"
         case BillingMode.PER_CHARACTER:
             text = asked.request.get("text")
+            if "characters" in asked.request:
+                return asked.decimal("characters"), "exact"
             return (Decimal(len(text)), "exact") if isinstance(text, str) else (None, "exact")
         case BillingMode.PER_PAGE:
             pages = asked.decimal("pages")
@@ -153,7 +159,7 @@ def _by_request(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
 
 
 def _by_tokens(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
-    given = _tokens_in(request)
+    given = _count(request["input_tokens"]) if "input_tokens" in request else _tokens_in(request)
     made = _count(request.get("max_output_tokens", request.get("max_tokens"))) or DEFAULT_OUTPUT_TOKENS
     if "usage" in request:
         return _by_usage(rule, request["usage"])
@@ -176,6 +182,17 @@ def _by_usage(rule: PriceRule, usage: Mapping[str, Any]) -> Priced | Unpriced:
         tier.input_per_million * fresh + tier.cached_input_per_million * cached + tier.output_per_million * made
     ) / MILLION
     return Priced(amount, "exact", f"{fresh} tokens in, {cached} cached, {made} out")
+
+
+def price_tokens(rule: PriceRule, usage: Any) -> Priced | Unpriced:
+    """The price of reported tokens: `input_tokens`, `output_tokens` and `cached_input_tokens` of `usage`, None where
+    they were not reported."""
+    if usage.input_tokens is None:
+        return Unpriced(f"the provider reported no input_tokens, by which {rule.id} charges")
+    if usage.output_tokens is None and any(tier.output_per_million for tier in rule.tiers):
+        return Unpriced(f"the provider reported no output_tokens, by which {rule.id} charges")
+    counts = {name: getattr(usage, name) or 0 for name in ("input_tokens", "cached_input_tokens", "output_tokens")}
+    return _with_minimum(rule, _by_usage(rule, counts))
 
 
 def _tier(rule: PriceRule, tokens: int) -> TokenTier | None:

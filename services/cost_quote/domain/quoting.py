@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from libs.faults.fault import Fault
 from libs.kernel.money import NANO, Money
-from services.cost_quote.domain.pricing import QUANTITIES, Asked, Quantity, Unpriced, price_asked
+from services.cost_quote.domain.pricing import QUANTITIES, Asked, Priced, Quantity, Unpriced, price_asked
 from services.cost_quote.domain.rules import BillingMode, PriceRule, parse_rules
 
 ONE = Decimal(1)
@@ -128,19 +128,23 @@ class _Pricing:
         return Unpriced("; ".join(reasons) if names else "the supply names no price rule")
 
     def _quote(self, rule: PriceRule) -> Quote | Unpriced:
-        book, found = self.book, price_asked(rule, self.asked)
-        if isinstance(found, Unpriced):
-            return found
-        rate = ONE if rule.currency == book.currency else book.fx.get(rule.currency)
-        if rate is None:
-            return Unpriced(f"no exchange rate from {rule.currency} to {book.currency}")
-        value, own = found.amount * rate, found.amount
-        if not value < MOST:
-            return Unpriced(_beyond(rule, value, book.currency))
-        if not own < MOST:
-            return Unpriced(_beyond(rule, own, rule.currency))
-        value, own = (amount.quantize(NANO, ROUND_HALF_EVEN) for amount in (value, own))
-        return Quote(value, own, rule, rate, book, found.kind, found.explanation)
+        return converted(self.book, rule, price_asked(rule, self.asked))
+
+
+def converted(book: PriceBook, rule: PriceRule, found: Priced | Unpriced) -> Quote | Unpriced:
+    """The price in the book's currency beside the rule's own."""
+    if isinstance(found, Unpriced):
+        return found
+    rate = ONE if rule.currency == book.currency else book.fx.get(rule.currency)
+    if rate is None:
+        return Unpriced(f"no exchange rate from {rule.currency} to {book.currency}")
+    value, own = found.amount * rate, found.amount
+    if not value < MOST:
+        return Unpriced(_beyond(rule, value, book.currency))
+    if not own < MOST:
+        return Unpriced(_beyond(rule, own, rule.currency))
+    value, own = (amount.quantize(NANO, ROUND_HALF_EVEN) for amount in (value, own))
+    return Quote(value, own, rule, rate, book, found.kind, found.explanation)
 
 
 def _beyond(rule: PriceRule, value: Decimal, currency: str) -> str:

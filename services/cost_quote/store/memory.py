@@ -20,10 +20,21 @@ class MemoryPriceBooks:
 
     async def add(self, revision: int, currency: str, fx: Mapping[str, str], specs: list[Mapping[str, Any]]) -> int:
         """See the port."""
+        self._books.setdefault(revision, (currency, dict(fx), list(specs)))
         if revision > self._current.revision:
-            self._books[revision] = (currency, dict(fx), list(specs))
             self._current = price_book(revision, currency, fx, specs)
         return self._current.revision
+
+    async def at(self, revision: int) -> PriceBook | None:
+        """See the port."""
+        return price_book(revision, *self._books[revision]) if revision in self._books else None
+
+    async def last_with(self, rule: str, version: int) -> PriceBook | None:
+        """See the port."""
+        for revision in sorted(self._books, reverse=True):
+            if any((spec["id"], spec["version"]) == (rule, version) for spec in self._books[revision][2]):
+                return await self.at(revision)
+        return None
 
     async def specs(self) -> tuple[int, str, list[Mapping[str, Any]]]:
         """See the port."""

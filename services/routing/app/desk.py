@@ -18,6 +18,7 @@ from services.routing.domain.task import Failure, Task
 from services.routing.ports import Capacity, CatalogReader, Health, Provider, Quotes, TaskStore
 from services.routing.ports.alerts import Alert, AlertStore
 from services.routing.ports.late import LateStore
+from services.routing.ports.prices import UsagePrices
 from services.routing.ports.standing import StandingReader
 from services.routing.ports.waking import Waking
 from services.routing.settings import Settings
@@ -33,6 +34,10 @@ NO_POLICY = Policy(id="", revision=0)
 
 class Store(TaskStore, Waking, AlertStore, StandingReader, LateStore, Protocol):
     """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
+
+
+class Prices(Quotes, UsagePrices, Protocol):
+    """Before a call and after it."""
 
 
 @dataclass(slots=True)
@@ -81,7 +86,7 @@ class Desk:
     catalog: CatalogReader
     health: Health
     capacity: Capacity
-    quotes: Quotes
+    quotes: Prices
     provider: Provider
     world: World
     settings: Settings

@@ -1,4 +1,4 @@
-"""`Quotes` over `QuoteService`."""
+"""`Quotes` and `UsagePrices` over `QuoteService`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,9 @@ from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import QuoteView
 from services.routing.ports import Priced
+from services.routing.ports.prices import UsageItem, UsagePrice
 from services.routing.wire import peers as wire
+from services.routing.wire import usage
 
 NOT_TOLD_YET_MS = 500
 
@@ -44,6 +46,12 @@ class RemoteQuotes:
         """See the port."""
         asked = wire.quote_request(kind, billing_mode, candidates, prices)
         return wire.quotes_from_proto(await self._stub.QuoteCandidates(asked, timeout=self._timeout_s))
+
+    @faulting
+    async def price_usage(self, items: Sequence[UsageItem]) -> Mapping[str, UsagePrice]:
+        """See `ports.prices`."""
+        answer = await self._stub.PriceUsage(usage.usage_request(items), timeout=self._timeout_s)
+        return usage.usage_prices(answer)
 
     @faulting
     async def apply_prices(self, catalog: Catalog) -> int:

@@ -79,3 +79,28 @@ async def test_nobody_is_answered_with_a_book_that_was_superseded_before_the_que
         after = await asyncio.gather(*(books.current() for _ in range(8)))
         assert {book.revision for book in after} == {revision}
         assert {book.revision for book in await asyncio.gather(*before)} <= {revision - 1, revision}
+
+
+async def test_retired_versions_are_kept(books: PriceBooks) -> None:
+    """COST-3: a book reads the same for ever, and the newest book with a version is found after it was retired."""
+    await books.add(1, "CNY", {"USD": "7.00"}, [spec("1.00")])
+    await books.add(2, "CNY", {"USD": "7.10"}, [spec("1.10")])
+    await books.add(3, "CNY", {"USD": "7.20"}, [{**spec("9.00"), "version": 2}])
+    first = await books.at(1)
+    assert first is not None
+    assert (first.rules["s"].rate, first.fx["USD"]) == (Decimal("1.00"), Decimal("7.00"))
+    last = await books.last_with("s", 1)
+    assert last is not None
+    assert (last.revision, last.rules["s"].rate) == (2, Decimal("1.10"))
+    assert await books.at(9) is None
+    assert await books.last_with("s", 3) is None
+    assert await books.last_with("t", 1) is None
+
+
+async def test_many_older_books_read_the_same_again(books: PriceBooks) -> None:
+    """COST-3: more books than a process keeps in memory are each as they were told."""
+    for revision in range(1, 9):
+        await books.add(revision, "CNY", {}, [spec(f"{revision}.00")])
+    for _ in range(2):
+        found = [await books.at(revision) for revision in range(1, 9)]
+        assert [book and book.rules["s"].rate for book in found] == [Decimal(rate) for rate in range(1, 9)]

@@ -2,11 +2,14 @@
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from google.type import money_pb2
 
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
@@ -29,10 +32,12 @@ from pointsman.provider_adapter.v1.provider_service_pb2_grpc import (
 from services.routing.domain.decision import CapacityView, HealthView
 from services.routing.domain.feedback import SILENT, Feedback, Pace
 from services.routing.domain.task import Attempt, AttemptState
+from services.routing.domain.usage import Usage
 from services.routing.peers.capacity import RemoteCapacity
 from services.routing.peers.provider import RemoteProvider
 from services.routing.peers.quotes import RemoteQuotes
 from services.routing.ports import Priced, Refused
+from services.routing.ports.prices import UsageItem, UsagePrice
 from services.routing.wire import peers as wire
 from tests.contract.routing.tasks_stores import attempt, queued
 from tests.support.worlds import SteeredClock
@@ -52,7 +57,7 @@ class Peer(ProviderServiceServicer, CapacityServiceServicer, QuoteServiceService
             raise self.answer
         return self.answer
 
-    Submit = Poll = Reconcile = Reserve = RenewLeases = Release = QuoteCandidates = _answer
+    Submit = Poll = Reconcile = Reserve = RenewLeases = Release = QuoteCandidates = PriceUsage = _answer
 
 
 @pytest.fixture
@@ -275,3 +280,26 @@ async def test_what_all_would_be_sent_is_said_once_to_be_priced(peer: Peer, chan
     assert dict(told.input) == asked
     assert [item.supply_id for item in told.candidates] == ["c/clip", "a/clip", "b/clip"]
     assert [dict(item.input) if item.HasField("input") else None for item in told.candidates] == [lesser, None, None]
+
+
+async def test_usage_is_settled_in_one_question(peer: Peer, channels: Channels):
+    """COST-3: what calls used is told with the version and the revision that quoted them; a price or its reason comes
+    back for each."""
+    priced = quote_pb2.Quote(amount=money_pb2.Money(currency_code="CNY", units=3), kind=quote_pb2.QUOTE_KIND_EXACT)
+    peer.answer = quotes.PriceUsageResponse(
+        prices=[quotes.UsagePrice(key="b", unpriced_reason="no figure"), quotes.UsagePrice(key="a", price=priced)]
+    )
+    at = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    items = [
+        UsageItem("a", "video", "a/clip", "r", 2, Usage(output_tokens=0), {"resolution": "720p"}, 7, at),
+        UsageItem("b", "video", "a/clip", "r", 2, Usage()),
+    ]
+    found = await RemoteQuotes(channels.to("cost_quote"), 5).price_usage(items)
+    assert found["a"] == UsagePrice(Money("CNY", Decimal(3)), "exact")
+    assert found["b"] == UsagePrice(None, unpriced_reason="no figure")
+    [asked] = peer.asked
+    first, second = asked.items
+    assert (first.rule_id, first.rule_version, first.catalog_revision) == ("r", 2, 7)
+    assert (first.usage.HasField("output_tokens"), first.usage.HasField("input_tokens")) == (True, False)
+    assert (dict(first.input), first.submit_time.ToDatetime(tzinfo=UTC)) == ({"resolution": "720p"}, at)
+    assert not second.HasField("submit_time")

@@ -34,6 +34,7 @@ from services.routing.ports import (
     Reserved,
     Submitted,
 )
+from services.routing.ports.prices import UsageItem, UsagePrice
 from services.routing.settings import Settings
 from services.routing.store.tasks_memory import MemoryTasks
 from tests.support.worlds import SteeredClock, steered_world
@@ -165,6 +166,8 @@ class FakeQuotes:
     amounts: dict[str, Decimal] = field(default_factory=dict)
     revision: int | None = None
     """The catalogue revision whose rules are known; None = always the one asked for."""
+    prices: dict[str, UsagePrice] = field(default_factory=dict)
+    settled: list[UsageItem] = field(default_factory=list)
 
     async def quote(
         self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
@@ -185,6 +188,13 @@ class FakeQuotes:
         return {
             item.supply.id: QuoteView(rates[item.supply.prices[0]] * item.input["duration_s"]) for item in candidates
         }
+
+    async def price_usage(self, items: Sequence[UsageItem]) -> Mapping[str, UsagePrice]:
+        """As set by Supply; without a word of it there is no price."""
+        await self.effect("quotes.price_usage")
+        self.settled += items
+        nothing = UsagePrice(None, unpriced_reason="no figure")
+        return {item.key: self.prices.get(item.supply, nothing) for item in items}
 
     async def apply_prices(self, catalog: Catalog) -> int:
         """Not of interest here."""

@@ -32,6 +32,11 @@ class Usage(_message.Message):
     CHARACTERS_FIELD_NUMBER: _builtins.int
     PAGES_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
+    INPUT_AUDIO_TOKENS_FIELD_NUMBER: _builtins.int
+    INPUT_IMAGE_TOKENS_FIELD_NUMBER: _builtins.int
+    OUTPUT_AUDIO_TOKENS_FIELD_NUMBER: _builtins.int
+    OUTPUT_IMAGE_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHE_WRITE_LONG_TOKENS_FIELD_NUMBER: _builtins.int
     input_tokens: _builtins.int
     """Tokens read, cached ones included."""
     cached_input_tokens: _builtins.int
@@ -48,6 +53,16 @@ class Usage(_message.Message):
     """Characters spoken."""
     pages: _builtins.int
     """Pages read."""
+    input_audio_tokens: _builtins.int
+    """Of `input_tokens`: of audio."""
+    input_image_tokens: _builtins.int
+    """Of `input_tokens`: of images."""
+    output_audio_tokens: _builtins.int
+    """Of `output_tokens`: of audio."""
+    output_image_tokens: _builtins.int
+    """Of `output_tokens`: of images."""
+    cache_write_long_tokens: _builtins.int
+    """Of `cache_write_tokens`: written to be kept for an hour or longer."""
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration:
         """Length of what was made."""
@@ -64,11 +79,18 @@ class Usage(_message.Message):
         characters: _builtins.int | None = ...,
         pages: _builtins.int | None = ...,
         duration: _duration_pb2.Duration | None = ...,
+        input_audio_tokens: _builtins.int | None = ...,
+        input_image_tokens: _builtins.int | None = ...,
+        output_audio_tokens: _builtins.int | None = ...,
+        output_image_tokens: _builtins.int | None = ...,
+        cache_write_long_tokens: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cache_write_tokens", b"_cache_write_tokens", "_cached_input_tokens", b"_cached_input_tokens", "_characters", b"_characters", "_images", b"_images", "_input_tokens", b"_input_tokens", "_output_tokens", b"_output_tokens", "_pages", b"_pages", "_reasoning_tokens", b"_reasoning_tokens", "cache_write_tokens", b"cache_write_tokens", "cached_input_tokens", b"cached_input_tokens", "characters", b"characters", "duration", b"duration", "images", b"images", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens", "pages", b"pages", "reasoning_tokens", b"reasoning_tokens"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cache_write_long_tokens", b"_cache_write_long_tokens", "_cache_write_tokens", b"_cache_write_tokens", "_cached_input_tokens", b"_cached_input_tokens", "_characters", b"_characters", "_images", b"_images", "_input_audio_tokens", b"_input_audio_tokens", "_input_image_tokens", b"_input_image_tokens", "_input_tokens", b"_input_tokens", "_output_audio_tokens", b"_output_audio_tokens", "_output_image_tokens", b"_output_image_tokens", "_output_tokens", b"_output_tokens", "_pages", b"_pages", "_reasoning_tokens", b"_reasoning_tokens", "cache_write_long_tokens", b"cache_write_long_tokens", "cache_write_tokens", b"cache_write_tokens", "cached_input_tokens", b"cached_input_tokens", "characters", b"characters", "duration", b"duration", "images", b"images", "input_audio_tokens", b"input_audio_tokens", "input_image_tokens", b"input_image_tokens", "input_tokens", b"input_tokens", "output_audio_tokens", b"output_audio_tokens", "output_image_tokens", b"output_image_tokens", "output_tokens", b"output_tokens", "pages", b"pages", "reasoning_tokens", b"reasoning_tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cache_write_tokens", b"_cache_write_tokens", "_cached_input_tokens", b"_cached_input_tokens", "_characters", b"_characters", "_images", b"_images", "_input_tokens", b"_input_tokens", "_output_tokens", b"_output_tokens", "_pages", b"_pages", "_reasoning_tokens", b"_reasoning_tokens", "cache_write_tokens", b"cache_write_tokens", "cached_input_tokens", b"cached_input_tokens", "characters", b"characters", "duration", b"duration", "images", b"images", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens", "pages", b"pages", "reasoning_tokens", b"reasoning_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cache_write_long_tokens", b"_cache_write_long_tokens", "_cache_write_tokens", b"_cache_write_tokens", "_cached_input_tokens", b"_cached_input_tokens", "_characters", b"_characters", "_images", b"_images", "_input_audio_tokens", b"_input_audio_tokens", "_input_image_tokens", b"_input_image_tokens", "_input_tokens", b"_input_tokens", "_output_audio_tokens", b"_output_audio_tokens", "_output_image_tokens", b"_output_image_tokens", "_output_tokens", b"_output_tokens", "_pages", b"_pages", "_reasoning_tokens", b"_reasoning_tokens", "cache_write_long_tokens", b"cache_write_long_tokens", "cache_write_tokens", b"cache_write_tokens", "cached_input_tokens", b"cached_input_tokens", "characters", b"characters", "duration", b"duration", "images", b"images", "input_audio_tokens", b"input_audio_tokens", "input_image_tokens", b"input_image_tokens", "input_tokens", b"input_tokens", "output_audio_tokens", b"output_audio_tokens", "output_image_tokens", b"output_image_tokens", "output_tokens", b"output_tokens", "pages", b"pages", "reasoning_tokens", b"reasoning_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cache_write_long_tokens: _TypeAlias = _typing.Literal["cache_write_long_tokens"]  # noqa: Y015
+    _WhichOneofArgType__cache_write_long_tokens: _TypeAlias = _typing.Literal["_cache_write_long_tokens", b"_cache_write_long_tokens"]  # noqa: Y015
     _WhichOneofReturnType__cache_write_tokens: _TypeAlias = _typing.Literal["cache_write_tokens"]  # noqa: Y015
     _WhichOneofArgType__cache_write_tokens: _TypeAlias = _typing.Literal["_cache_write_tokens", b"_cache_write_tokens"]  # noqa: Y015
     _WhichOneofReturnType__cached_input_tokens: _TypeAlias = _typing.Literal["cached_input_tokens"]  # noqa: Y015
@@ -77,14 +99,24 @@ class Usage(_message.Message):
     _WhichOneofArgType__characters: _TypeAlias = _typing.Literal["_characters", b"_characters"]  # noqa: Y015
     _WhichOneofReturnType__images: _TypeAlias = _typing.Literal["images"]  # noqa: Y015
     _WhichOneofArgType__images: _TypeAlias = _typing.Literal["_images", b"_images"]  # noqa: Y015
+    _WhichOneofReturnType__input_audio_tokens: _TypeAlias = _typing.Literal["input_audio_tokens"]  # noqa: Y015
+    _WhichOneofArgType__input_audio_tokens: _TypeAlias = _typing.Literal["_input_audio_tokens", b"_input_audio_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__input_image_tokens: _TypeAlias = _typing.Literal["input_image_tokens"]  # noqa: Y015
+    _WhichOneofArgType__input_image_tokens: _TypeAlias = _typing.Literal["_input_image_tokens", b"_input_image_tokens"]  # noqa: Y015
     _WhichOneofReturnType__input_tokens: _TypeAlias = _typing.Literal["input_tokens"]  # noqa: Y015
     _WhichOneofArgType__input_tokens: _TypeAlias = _typing.Literal["_input_tokens", b"_input_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__output_audio_tokens: _TypeAlias = _typing.Literal["output_audio_tokens"]  # noqa: Y015
+    _WhichOneofArgType__output_audio_tokens: _TypeAlias = _typing.Literal["_output_audio_tokens", b"_output_audio_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__output_image_tokens: _TypeAlias = _typing.Literal["output_image_tokens"]  # noqa: Y015
+    _WhichOneofArgType__output_image_tokens: _TypeAlias = _typing.Literal["_output_image_tokens", b"_output_image_tokens"]  # noqa: Y015
     _WhichOneofReturnType__output_tokens: _TypeAlias = _typing.Literal["output_tokens"]  # noqa: Y015
     _WhichOneofArgType__output_tokens: _TypeAlias = _typing.Literal["_output_tokens", b"_output_tokens"]  # noqa: Y015
     _WhichOneofReturnType__pages: _TypeAlias = _typing.Literal["pages"]  # noqa: Y015
     _WhichOneofArgType__pages: _TypeAlias = _typing.Literal["_pages", b"_pages"]  # noqa: Y015
     _WhichOneofReturnType__reasoning_tokens: _TypeAlias = _typing.Literal["reasoning_tokens"]  # noqa: Y015
     _WhichOneofArgType__reasoning_tokens: _TypeAlias = _typing.Literal["_reasoning_tokens", b"_reasoning_tokens"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cache_write_long_tokens) -> _WhichOneofReturnType__cache_write_long_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cache_write_tokens) -> _WhichOneofReturnType__cache_write_tokens | None: ...
     @_typing.overload
@@ -94,7 +126,15 @@ class Usage(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__images) -> _WhichOneofReturnType__images | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__input_audio_tokens) -> _WhichOneofReturnType__input_audio_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__input_image_tokens) -> _WhichOneofReturnType__input_image_tokens | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__input_tokens) -> _WhichOneofReturnType__input_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__output_audio_tokens) -> _WhichOneofReturnType__output_audio_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__output_image_tokens) -> _WhichOneofReturnType__output_image_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__output_tokens) -> _WhichOneofReturnType__output_tokens | None: ...
     @_typing.overload

@@ -23,12 +23,13 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.common.v1 import usage_pb2 as pointsman_dot_common_dot_v1_dot_usage__pb2
 from pointsman.cost_quote.v1 import quote_pb2 as pointsman_dot_cost__quote_dot_v1_dot_quote__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+pointsman/cost_quote/v1/quote_service.proto\x12\x17pointsman.cost_quote.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\x1fpointsman/common/v1/usage.proto\x1a#pointsman/cost_quote/v1/quote.proto\"\xfa\x01\n\x16QuoteCandidatesRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12&\n\x05input\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12:\n\x0c\x62illing_mode\x18\x03 \x01(\x0e\x32$.pointsman.cost_quote.v1.BillingMode\x12\x36\n\ncandidates\x18\x04 \x03(\x0b\x32\".pointsman.cost_quote.v1.Candidate\x12\x36\n\nprice_list\x18\x05 \x01(\x0b\x32\".pointsman.cost_quote.v1.PriceList\"\xdb\x01\n\tPriceList\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12M\n\x0e\x65xchange_rates\x18\x02 \x03(\x0b\x32\x35.pointsman.cost_quote.v1.PriceList.ExchangeRatesEntry\x12\x37\n\x0bprice_rules\x18\x03 \x03(\x0b\x32\".pointsman.cost_quote.v1.PriceRule\x1a\x34\n\x12\x45xchangeRatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x92\x01\n\x17QuoteCandidatesResponse\x12\x37\n\x06quotes\x18\x01 \x03(\x0b\x32\'.pointsman.cost_quote.v1.CandidateQuote\x12$\n\x08\x62\x61seline\x18\x02 \x01(\x0b\x32\x12.google.type.Money\x12\x18\n\x10\x63\x61talog_revision\x18\x03 \x01(\x03\"F\n\x11PriceUsageRequest\x12\x31\n\x05items\x18\x01 \x03(\x0b\x32\".pointsman.cost_quote.v1.UsageItem\"\xb3\x01\n\tUsageItem\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tsupply_id\x18\x03 \x01(\t\x12\x0f\n\x07rule_id\x18\x04 \x01(\t\x12\x14\n\x0crule_version\x18\x05 \x01(\x05\x12&\n\x05input\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12)\n\x05usage\x18\x07 \x01(\x0b\x32\x1a.pointsman.common.v1.Usage\"I\n\x12PriceUsageResponse\x12\x33\n\x06prices\x18\x01 \x03(\x0b\x32#.pointsman.cost_quote.v1.UsagePrice\"p\n\nUsagePrice\x12\x0b\n\x03key\x18\x01 \x01(\t\x12/\n\x05price\x18\x02 \x01(\x0b\x32\x1e.pointsman.cost_quote.v1.QuoteH\x00\x12\x19\n\x0funpriced_reason\x18\x03 \x01(\tH\x00\x42\t\n\x07outcome\">\n\x15ListPriceRulesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"|\n\x16ListPriceRulesResponse\x12\x37\n\x0bprice_rules\x18\x01 \x03(\x0b\x32\".pointsman.cost_quote.v1.PriceRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08\x63urrency\x18\x03 \x01(\t\"\x8f\x02\n\x16\x41pplyPriceRulesRequest\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x12\x10\n\x08\x63urrency\x18\x02 \x01(\t\x12Z\n\x0e\x65xchange_rates\x18\x03 \x03(\x0b\x32\x42.pointsman.cost_quote.v1.ApplyPriceRulesRequest.ExchangeRatesEntry\x12\x37\n\x0bprice_rules\x18\x04 \x03(\x0b\x32\".pointsman.cost_quote.v1.PriceRule\x1a\x34\n\x12\x45xchangeRatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"3\n\x17\x41pplyPriceRulesResponse\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x32\xd4\x03\n\x0cQuoteService\x12t\n\x0fQuoteCandidates\x12/.pointsman.cost_quote.v1.QuoteCandidatesRequest\x1a\x30.pointsman.cost_quote.v1.QuoteCandidatesResponse\x12\x65\n\nPriceUsage\x12*.pointsman.cost_quote.v1.PriceUsageRequest\x1a+.pointsman.cost_quote.v1.PriceUsageResponse\x12q\n\x0eListPriceRules\x12..pointsman.cost_quote.v1.ListPriceRulesRequest\x1a/.pointsman.cost_quote.v1.ListPriceRulesResponse\x12t\n\x0f\x41pplyPriceRules\x12/.pointsman.cost_quote.v1.ApplyPriceRulesRequest\x1a\x30.pointsman.cost_quote.v1.ApplyPriceRulesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n+pointsman/cost_quote/v1/quote_service.proto\x12\x17pointsman.cost_quote.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a\x1fpointsman/common/v1/usage.proto\x1a#pointsman/cost_quote/v1/quote.proto\"\xab\x02\n\x16QuoteCandidatesRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12&\n\x05input\x18\x02 \x01(\x0b\x32\x17.google.protobuf.Struct\x12:\n\x0c\x62illing_mode\x18\x03 \x01(\x0e\x32$.pointsman.cost_quote.v1.BillingMode\x12\x36\n\ncandidates\x18\x04 \x03(\x0b\x32\".pointsman.cost_quote.v1.Candidate\x12\x36\n\nprice_list\x18\x05 \x01(\x0b\x32\".pointsman.cost_quote.v1.PriceList\x12/\n\x0bsubmit_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xdb\x01\n\tPriceList\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12M\n\x0e\x65xchange_rates\x18\x02 \x03(\x0b\x32\x35.pointsman.cost_quote.v1.PriceList.ExchangeRatesEntry\x12\x37\n\x0bprice_rules\x18\x03 \x03(\x0b\x32\".pointsman.cost_quote.v1.PriceRule\x1a\x34\n\x12\x45xchangeRatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x92\x01\n\x17QuoteCandidatesResponse\x12\x37\n\x06quotes\x18\x01 \x03(\x0b\x32\'.pointsman.cost_quote.v1.CandidateQuote\x12$\n\x08\x62\x61seline\x18\x02 \x01(\x0b\x32\x12.google.type.Money\x12\x18\n\x10\x63\x61talog_revision\x18\x03 \x01(\x03\"F\n\x11PriceUsageRequest\x12\x31\n\x05items\x18\x01 \x03(\x0b\x32\".pointsman.cost_quote.v1.UsageItem\"\xfe\x01\n\tUsageItem\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x11\n\tsupply_id\x18\x03 \x01(\t\x12\x0f\n\x07rule_id\x18\x04 \x01(\t\x12\x14\n\x0crule_version\x18\x05 \x01(\x05\x12&\n\x05input\x18\x06 \x01(\x0b\x32\x17.google.protobuf.Struct\x12)\n\x05usage\x18\x07 \x01(\x0b\x32\x1a.pointsman.common.v1.Usage\x12\x18\n\x10\x63\x61talog_revision\x18\x08 \x01(\x03\x12/\n\x0bsubmit_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"I\n\x12PriceUsageResponse\x12\x33\n\x06prices\x18\x01 \x03(\x0b\x32#.pointsman.cost_quote.v1.UsagePrice\"p\n\nUsagePrice\x12\x0b\n\x03key\x18\x01 \x01(\t\x12/\n\x05price\x18\x02 \x01(\x0b\x32\x1e.pointsman.cost_quote.v1.QuoteH\x00\x12\x19\n\x0funpriced_reason\x18\x03 \x01(\tH\x00\x42\t\n\x07outcome\">\n\x15ListPriceRulesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"|\n\x16ListPriceRulesResponse\x12\x37\n\x0bprice_rules\x18\x01 \x03(\x0b\x32\".pointsman.cost_quote.v1.PriceRule\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08\x63urrency\x18\x03 \x01(\t\"\x8f\x02\n\x16\x41pplyPriceRulesRequest\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x12\x10\n\x08\x63urrency\x18\x02 \x01(\t\x12Z\n\x0e\x65xchange_rates\x18\x03 \x03(\x0b\x32\x42.pointsman.cost_quote.v1.ApplyPriceRulesRequest.ExchangeRatesEntry\x12\x37\n\x0bprice_rules\x18\x04 \x03(\x0b\x32\".pointsman.cost_quote.v1.PriceRule\x1a\x34\n\x12\x45xchangeRatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"3\n\x17\x41pplyPriceRulesResponse\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x32\xd4\x03\n\x0cQuoteService\x12t\n\x0fQuoteCandidates\x12/.pointsman.cost_quote.v1.QuoteCandidatesRequest\x1a\x30.pointsman.cost_quote.v1.QuoteCandidatesResponse\x12\x65\n\nPriceUsage\x12*.pointsman.cost_quote.v1.PriceUsageRequest\x1a+.pointsman.cost_quote.v1.PriceUsageResponse\x12q\n\x0eListPriceRules\x12..pointsman.cost_quote.v1.ListPriceRulesRequest\x1a/.pointsman.cost_quote.v1.ListPriceRulesResponse\x12t\n\x0f\x41pplyPriceRules\x12/.pointsman.cost_quote.v1.ApplyPriceRulesRequest\x1a\x30.pointsman.cost_quote.v1.ApplyPriceRulesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,32 +40,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PRICELIST_EXCHANGERATESENTRY']._serialized_options = b'8\001'
   _globals['_APPLYPRICERULESREQUEST_EXCHANGERATESENTRY']._loaded_options = None
   _globals['_APPLYPRICERULESREQUEST_EXCHANGERATESENTRY']._serialized_options = b'8\001'
-  _globals['_QUOTECANDIDATESREQUEST']._serialized_start=198
-  _globals['_QUOTECANDIDATESREQUEST']._serialized_end=448
-  _globals['_PRICELIST']._serialized_start=451
-  _globals['_PRICELIST']._serialized_end=670
-  _globals['_PRICELIST_EXCHANGERATESENTRY']._serialized_start=618
-  _globals['_PRICELIST_EXCHANGERATESENTRY']._serialized_end=670
-  _globals['_QUOTECANDIDATESRESPONSE']._serialized_start=673
-  _globals['_QUOTECANDIDATESRESPONSE']._serialized_end=819
-  _globals['_PRICEUSAGEREQUEST']._serialized_start=821
-  _globals['_PRICEUSAGEREQUEST']._serialized_end=891
-  _globals['_USAGEITEM']._serialized_start=894
-  _globals['_USAGEITEM']._serialized_end=1073
-  _globals['_PRICEUSAGERESPONSE']._serialized_start=1075
-  _globals['_PRICEUSAGERESPONSE']._serialized_end=1148
-  _globals['_USAGEPRICE']._serialized_start=1150
-  _globals['_USAGEPRICE']._serialized_end=1262
-  _globals['_LISTPRICERULESREQUEST']._serialized_start=1264
-  _globals['_LISTPRICERULESREQUEST']._serialized_end=1326
-  _globals['_LISTPRICERULESRESPONSE']._serialized_start=1328
-  _globals['_LISTPRICERULESRESPONSE']._serialized_end=1452
-  _globals['_APPLYPRICERULESREQUEST']._serialized_start=1455
-  _globals['_APPLYPRICERULESREQUEST']._serialized_end=1726
-  _globals['_APPLYPRICERULESREQUEST_EXCHANGERATESENTRY']._serialized_start=618
-  _globals['_APPLYPRICERULESREQUEST_EXCHANGERATESENTRY']._serialized_end=670
-  _globals['_APPLYPRICERULESRESPONSE']._serialized_start=1728
-  _globals['_APPLYPRICERULESRESPONSE']._serialized_end=1779
-  _globals['_QUOTESERVICE']._serialized_start=1782
-  _globals['_QUOTESERVICE']._serialized_end=2250
+  _globals['_QUOTECANDIDATESREQUEST']._serialized_start=231
+  _globals['_QUOTECANDIDATESREQUEST']._serialized_end=530
+  _globals['_PRICELIST']._serialized_start=533
+  _globals['_PRICELIST']._serialized_end=752
+  _globals['_PRICELIST_EXCHANGERATESENTRY']._serialized_start=700
+  _globals['_PRICELIST_EXCHANGERATESENTRY']._serialized_end=752
+  _globals['_QUOTECANDIDATESRESPONSE']._serialized_start=755
+  _globals['_QUOTECANDIDATESRESPONSE']._serialized_end=901
+  _globals['_PRICEUSAGEREQUEST']._serialized_start=903
+  _globals['_PRICEUSAGEREQUEST']._serialized_end=973
+  _globals['_USAGEITEM']._serialized_start=976
+  _globals['_USAGEITEM']._serialized_end=1230
+  _globals['_PRICEUSAGERESPONSE']._serialized_start=1232
+  _globals['_PRICEUSAGERESPONSE']._serialized_end=1305
+  _globals['_USAGEPRICE']._serialized_start=1307
+  _globals['_USAGEPRICE']._serialized_end=1419
+  _globals['_LISTPRICERULESREQUEST']._serialized_start=1421
+  _globals['_LISTPRICERULESREQUEST']._serialized_end=1483
+  _globals['_LISTPRICERULESRESPONSE']._serialized_start=1485
+  _globals['_LISTPRICERULESRESPONSE']._serialized_end=1609
+  _globals['_APPLYPRICERULESREQUEST']._serialized_start=1612
+  _globals['_APPLYPRICERULESREQUEST']._serialized_end=1883
+  _globals['_APPLYPRICERULESREQUEST_EXCHANGERATESENTRY']._serialized_start=700
+  _globals['_APPLYPRICERULESREQUEST_EXCHANGERATESENTRY']._serialized_end=752
+  _globals['_APPLYPRICERULESRESPONSE']._serialized_start=1885
+  _globals['_APPLYPRICERULESRESPONSE']._serialized_end=1936
+  _globals['_QUOTESERVICE']._serialized_start=1939
+  _globals['_QUOTESERVICE']._serialized_end=2407
 # @@protoc_insertion_point(module_scope)

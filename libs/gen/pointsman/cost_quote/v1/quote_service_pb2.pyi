@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.type import money_pb2 as _money_pb2
 from pointsman.common.v1 import usage_pb2 as _usage_pb2
@@ -33,13 +34,16 @@ class QuoteCandidatesRequest(_message.Message):
     BILLING_MODE_FIELD_NUMBER: _builtins.int
     CANDIDATES_FIELD_NUMBER: _builtins.int
     PRICE_LIST_FIELD_NUMBER: _builtins.int
+    SUBMIT_TIME_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """Required. Kind of work, for example `video`."""
     billing_mode: _quote_pb2.BillingMode.ValueType
     """Required. The billing mode asked for."""
     @_builtins.property
     def input(self) -> _struct_pb2.Struct:
-        """Required. The request's input."""
+        """Required. The request's input, or the facts of it that a price depends on: in place of a conversation
+        `input_tokens` and `max_output_tokens`.
+        """
 
     @_builtins.property
     def candidates(self) -> _containers.RepeatedCompositeFieldContainer[_quote_pb2.Candidate]:
@@ -49,6 +53,10 @@ class QuoteCandidatesRequest(_message.Message):
     def price_list(self) -> Global___PriceList:
         """Price by these rules instead of those in force; nothing of it is kept. For questions of the kind "what if"."""
 
+    @_builtins.property
+    def submit_time(self) -> _timestamp_pb2.Timestamp:
+        """When it would be submitted: prices that depend on the hour are fixed by it. Absent = now."""
+
     def __init__(
         self,
         *,
@@ -57,10 +65,11 @@ class QuoteCandidatesRequest(_message.Message):
         billing_mode: _quote_pb2.BillingMode.ValueType = ...,
         candidates: _abc.Iterable[_quote_pb2.Candidate] | None = ...,
         price_list: Global___PriceList | None = ...,
+        submit_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "price_list", b"price_list"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "price_list", b"price_list", "submit_time", b"submit_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "candidates", b"candidates", "input", b"input", "kind", b"kind", "price_list", b"price_list"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "candidates", b"candidates", "input", b"input", "kind", b"kind", "price_list", b"price_list", "submit_time", b"submit_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -191,6 +200,8 @@ class UsageItem(_message.Message):
     RULE_VERSION_FIELD_NUMBER: _builtins.int
     INPUT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    CATALOG_REVISION_FIELD_NUMBER: _builtins.int
+    SUBMIT_TIME_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Required. The Attempt; answers name it."""
     kind: _builtins.str
@@ -201,13 +212,23 @@ class UsageItem(_message.Message):
     """Required. The rule that quoted it."""
     rule_version: _builtins.int
     """Required. The version of the rule that quoted it: the price is frozen at submission, also where it is retired."""
+    catalog_revision: _builtins.int
+    """Catalogue revision that quoted it: its rule and its exchange rates are used. 0 = the newest that has the rule's
+    version.
+    """
     @_builtins.property
     def input(self) -> _struct_pb2.Struct:
-        """The request's own facts (`resolution`, `n`, `duration_s` ...), for what usage does not say."""
+        """The request's own facts (`resolution`, `n`, `duration_s` ...), for what usage does not say. Of a conversation,
+        `input_tokens` and `max_output_tokens` are enough.
+        """
 
     @_builtins.property
     def usage(self) -> _usage_pb2.Usage:
         """Required. As the provider reported it."""
+
+    @_builtins.property
+    def submit_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was submitted, for prices that depend on the hour. Absent = now."""
 
     def __init__(
         self,
@@ -219,10 +240,12 @@ class UsageItem(_message.Message):
         rule_version: _builtins.int = ...,
         input: _struct_pb2.Struct | None = ...,
         usage: _usage_pb2.Usage | None = ...,
+        catalog_revision: _builtins.int = ...,
+        submit_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "submit_time", b"submit_time", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "key", b"key", "kind", b"kind", "rule_id", b"rule_id", "rule_version", b"rule_version", "supply_id", b"supply_id", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["catalog_revision", b"catalog_revision", "input", b"input", "key", b"key", "kind", b"kind", "rule_id", b"rule_id", "rule_version", b"rule_version", "submit_time", b"submit_time", "supply_id", b"supply_id", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
