@@ -5,7 +5,9 @@ Laws of this file:
   middleware `_unrepeated` takes the error away from that loop, so that nothing is ever re-sent behind our back;
 - a request that must not become uncertain for nothing (`fresh`) never rides a connection that somebody used before;
 - "not sent" is claimed only for failures before a connection was there; everything later may have arrived;
-- no redirect is followed with our key; no proxy, cookie or netrc of the environment takes part;
+- our key goes to the origin of the channel's base URL and nowhere else: no exchange follows a redirect, and a fetch
+  that does leaves the key behind where the origin changes;
+- no proxy, cookie or netrc of the environment takes part;
 - answers are bounded in size and in time.
 """
 
@@ -96,20 +98,28 @@ class HttpDriver:
             raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
 
     @asynccontextmanager
-    async def fetch(self, url: str) -> AsyncIterator[Download]:
+    async def fetch(self, url: str, door: Target | None = None) -> AsyncIterator[Download]:
         """See `Transport.fetch`."""
         seen = SimpleNamespace(connected=False, status=0)
         limits = aiohttp.ClientTimeout(total=self._media_s, connect=self._connect_s, sock_connect=self._connect_s)
+        session = self._session(fresh=False)
+        where = _absolute(door.base_url.rstrip("/") + url if door is not None and url.startswith("/") else url)
         try:
-            async with self._session(fresh=False).get(
-                _absolute(url), timeout=limits, max_redirects=REDIRECTS, trace_request_ctx=seen
-            ) as answer:
-                seen.status = answer.status
-                encoded = "content-encoding" in answer.headers
-                length = None if encoded else answer.content_length
-                yield Download(answer.status, answer.content_type, length, answer.content.iter_chunked(CHUNK_BYTES))
+            for _ in range(REDIRECTS + 1):
+                async with session.get(
+                    where, headers=_key(where, door), timeout=limits, allow_redirects=False, trace_request_ctx=seen
+                ) as answer:
+                    seen.status = answer.status
+                    if answer.status in _REDIRECTIONS and "location" in answer.headers:
+                        where = _onward(where, answer.headers["location"])
+                        continue
+                    encoded = "content-encoding" in answer.headers
+                    length = None if encoded else answer.content_length
+                    yield Download(answer.status, answer.content_type, length, answer.content.iter_chunked(CHUNK_BYTES))
+                    return
         except (aiohttp.ClientError, _Interrupted, TimeoutError, ConnectionError) as error:
             raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
+        raise ExchangeBroken(Broken.PROTOCOL, seen.status)
 
     def _session(self, fresh: bool) -> aiohttp.ClientSession:
         session = self._fresh if fresh else self._pooled
@@ -144,6 +154,24 @@ async def _bounded(answer: aiohttp.ClientResponse, limit: int) -> bytes:
             answer.close()
             raise ExchangeBroken(Broken.TOO_LARGE, answer.status)
     return bytes(body)
+
+
+def _key(where: URL, door: Target | None) -> dict[str, str]:
+    """The authorisation for that place: none where it is not the door's own origin."""
+    if door is None or where.origin() != _absolute(door.base_url).origin():
+        return {}
+    return {door.auth_header: door.auth_value}
+
+
+def _onward(where: URL, location: str) -> URL:
+    """Where a redirect leads."""
+    try:
+        return _absolute(str(where.join(URL(location))))
+    except ValueError:
+        raise ExchangeBroken(Broken.PROTOCOL) from None
+
+
+_REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 
 
 def _url(base_url: str, request: HttpRequest) -> URL:

@@ -52,8 +52,12 @@ class Transport(Protocol):
         """
         ...
 
-    def fetch(self, url: str) -> AbstractAsyncContextManager[Download]:
-        """GET a result by its own URL, without authorisation. Raises ExchangeBroken, also from the chunks."""
+    def fetch(self, url: str, door: Target | None = None) -> AbstractAsyncContextManager[Download]:
+        """GET a result by its own URL. Raises ExchangeBroken, also from the chunks.
+
+        Without `door` no authorisation is sent. With it, `url` may be a path under its base URL, and its authorisation
+        goes to the origin of that base URL only: not to another host, and not along a redirect to one.
+        """
         ...
 
 

@@ -83,6 +83,12 @@ class Conversation:
             raise Fault.of("deadline_exceeded", "no time is left for a call to the provider; nothing was sent")
         return Target(endpoint.base_url, auth.header, auth.prefix + line.secret, endpoint.timeouts.connect_s, total_s)
 
+    def door(self, line: Line) -> Target:
+        """What opens results that only the channel's own key opens. A fetch has its own limits of time."""
+        endpoint, auth = line.endpoint, line.adapter.manifest.auth
+        limits = endpoint.timeouts
+        return Target(endpoint.base_url, auth.header, auth.prefix + line.secret, limits.connect_s, limits.poll_s)
+
     def _record(self, line: Line, phase: Phase, outcome: str, seconds: float, job: Job) -> None:
         labels = {"adapter": line.endpoint.adapter, "channel": line.endpoint.channel_id, "phase": phase.value}
         metrics.PROCESS.histogram(names.PROVIDER_SECONDS, **labels).observe(seconds)

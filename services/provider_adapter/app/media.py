@@ -11,7 +11,7 @@ from services.provider_adapter.domain.exchange import ExchangeBroken
 from services.provider_adapter.domain.job import Content, Endpoint, Job, artifacts_of
 from services.provider_adapter.domain.media import SNIFF_BYTES, settled_type
 from services.provider_adapter.domain.outcomes import Made, Media, Result, Stored
-from services.provider_adapter.ports import Download, MediaStore, Transport
+from services.provider_adapter.ports import Download, MediaStore, Target, Transport
 from services.provider_adapter.settings import Settings
 
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -46,10 +46,10 @@ class MediaWorks:
             contents[sha256] = await self._store.content(sha256, self._settings.material_bytes)
         return replace(job, contents=contents) if contents else job
 
-    async def kept(self, made: Made, job: Job, endpoint: Endpoint) -> Result:
-        """Everything that a job made, stored. Raises NotFetched or NoMedia."""
+    async def kept(self, made: Made, job: Job, endpoint: Endpoint, door: Target | None = None) -> Result:
+        """Everything that a job made, stored; `door` opens what is keyed. Raises NotFetched or NoMedia."""
         artifacts = [
-            await self._keep(media, f"{endpoint.channel_id} {job.attempt_id} {index}")
+            await self._keep(media, f"{endpoint.channel_id} {job.attempt_id} {index}", door)
             for index, media in enumerate(made.media)
         ]
         size = sum(artifact.size_bytes for artifact in artifacts)
@@ -61,15 +61,15 @@ class MediaWorks:
         """Give up fetches that nobody waits for any more."""
         await self._errands.stop()
 
-    async def _keep(self, media: Media, key: str) -> Stored:
+    async def _keep(self, media: Media, key: str, door: Target | None) -> Stored:
         if media.data:
             return await self._store_stream(_once(media.data), media.media_type, media.family)
-        return await self._errands.run(key, lambda: self._brought(media))
+        return await self._errands.run(key, lambda: self._brought(media, door if media.keyed else None))
 
-    async def _brought(self, media: Media) -> Stored:
+    async def _brought(self, media: Media, door: Target | None) -> Stored:
         for number in range(1, self._settings.media_tries + 1):
             try:
-                return await self._fetch(media)
+                return await self._fetch(media, door)
             except Gone:
                 raise
             except NotFetched:
@@ -79,9 +79,9 @@ class MediaWorks:
                 await self._world.clock.sleep(pause * self._world.rng.uniform(0.5, 1.0))
         raise NotFetched
 
-    async def _fetch(self, media: Media) -> Stored:
+    async def _fetch(self, media: Media, door: Target | None) -> Stored:
         try:
-            async with self._transport.fetch(media.url) as download:
+            async with self._transport.fetch(media.url, door) as download:
                 if download.status != 200:
                     if download.status in _WORTH_ANOTHER_TRY:
                         raise NotFetched(f"status {download.status}")

@@ -38,6 +38,10 @@ class PollJob:
             response = await self._conversation.exchange(line, Phase.POLL, request, job)
             polled = poll.parse(response, job)
             self._conversation.notice(line, Phase.POLL, polled.unknown_fields)
+            if polled.further is not None:
+                response = await self._conversation.exchange(line, Phase.POLL, polled.further.request, job)
+                polled = polled.further.parse(response, job)
+                self._conversation.notice(line, Phase.POLL, polled.unknown_fields)
             if polled.made is not None:
                 return await self._brought_home(line, job, polled.made)
             failure = polled.failure
@@ -46,7 +50,8 @@ class PollJob:
     async def _brought_home(self, line: Line, job: Job, made: Made) -> Standing:
         provider = line.endpoint.adapter
         try:
-            return Standing(JobState.SUCCEEDED, await self._media.kept(made, job, line.endpoint))
+            door = self._conversation.door(line)
+            return Standing(JobState.SUCCEEDED, await self._media.kept(made, job, line.endpoint, door))
         except NotFetched as error:  # the job is done; its result may be there at the next poll
             metadata = {"evidence": f"media: {error}", "reason": "provider_error"}
             raise Fault.of("poll_failed", provider=provider, metadata=metadata) from None

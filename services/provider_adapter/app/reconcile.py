@@ -7,7 +7,7 @@ from libs.kernel.clock import Clock
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
 from services.provider_adapter.app.submit import SubmitJob
-from services.provider_adapter.domain.adapter import KEY, LOOKUP, Reconcile
+from services.provider_adapter.domain.adapter import KEY, LOOKUP, Page, Reconcile
 from services.provider_adapter.domain.exchange import Phase
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Listed, Reconciled, Verdict
@@ -54,7 +54,8 @@ class ReconcileJob:
         try:
             with hiding(job.input, line.secret):
                 for number in range(1, most_pages + 1):
-                    request = reconcile.build(job, line.endpoint, number)
+                    page = Page(number, pages[-1].after if pages else "")
+                    request = reconcile.build(job, line.endpoint, page)
                     response = await self._conversation.exchange(line, Phase.RECONCILE, request, job)
                     pages.append(reconcile.parse(response, job))
                     self._conversation.notice(line, Phase.RECONCILE, pages[-1].unknown_fields)

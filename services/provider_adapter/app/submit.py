@@ -45,7 +45,7 @@ class SubmitJob:
             if submitted.made is None:
                 return Sent(submitted.provider_task_id)
             try:
-                result = await self._media.kept(submitted.made, job, endpoint)
+                result = await self._media.kept(submitted.made, job, endpoint, self._conversation.door(line))
             except NotFetched as error:
                 raise _lost("provider_error", endpoint, f"the result could not be fetched: {error}") from None
             except NoMedia as error:

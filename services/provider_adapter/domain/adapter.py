@@ -73,10 +73,21 @@ class Cancel(Protocol):
     def parse(self, response: HttpResponse, job: Job) -> Cancelled: ...
 
 
-class Reconcile(Protocol):
-    """Asking a provider's records, page by page from 1. A lookup by our token has one page, of one record or none."""
+class Page(int):
+    """The number of a page, from 1. `after` is the mark that the page before ended with, where providers count so."""
 
-    def build(self, job: Job, endpoint: Endpoint, page: int) -> HttpRequest: ...
+    after: str
+
+    def __new__(cls, number: int, after: str = "") -> "Page":
+        page = super().__new__(cls, number)
+        page.after = after
+        return page
+
+
+class Reconcile(Protocol):
+    """Asking a provider's records, page by page. A lookup by our token has one page, of one record or none."""
+
+    def build(self, job: Job, endpoint: Endpoint, page: Page) -> HttpRequest: ...
     def parse(self, response: HttpResponse, job: Job) -> Listed: ...
 
 

@@ -1,11 +1,13 @@
 """What an adapter understood of an answer. Failures of a *call* are raised as Fault; failures of a *job* are values."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from libs.faults.fault import Fault
+from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
+from services.provider_adapter.domain.job import Job
 
 
 class JobState(StrEnum):
@@ -20,12 +22,17 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """One output: `url` to fetch it, or `data` when it came within the answer. `family` is image, video or audio."""
+    """One output: `url` to fetch it, or `data` when it came within the answer. `family` is image, video or audio.
+
+    `keyed` says that only the channel's own key opens the URL. It may then be a path, which is appended to the
+    channel's base URL; the key goes to the origin of that base URL and nowhere else.
+    """
 
     family: str
     url: str = ""
     data: bytes = b""
     media_type: str = ""
+    keyed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +73,24 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """Where a job stands. `made` with SUCCEEDED, `failure` with FAILED."""
+    """Where a job stands. `made` with SUCCEEDED, `failure` with FAILED.
+
+    `further` is the question that remains where a provider tells the state at one place and the result at another.
+    """
 
     state: JobState
     made: Made | None = None
     failure: Fault | None = None
     unknown_fields: tuple[str, ...] = ()
+    further: "Further | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """A second question of the same poll, and how its answer is read. Safe to repeat, like the first."""
+
+    request: HttpRequest
+    parse: Callable[[HttpResponse, Job], Polled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +106,10 @@ class Listed:
 
     `found` is the id of the job that carries our token. `seen` counts records, `total` is what the provider says there
     is (None: it does not say). `oldest_s` is the time of the oldest record on the page, `descending` whether the page
-    runs from new to old, `unmarked_s` the times of records that carry no token at all.
+    runs from new to old, `unmarked_s` the times of records that may be ours though nothing proves it: they carry no
+    token at all. `likely` are the ids of those that look like ours, for a person to compare.
+
+    `after` is the provider's mark of where the next page begins, `ended` says that there is none.
     """
 
     found: str = ""
@@ -97,6 +119,9 @@ class Listed:
     newest_s: float | None = None
     descending: bool = True
     unmarked_s: tuple[float, ...] = ()
+    likely: tuple[str, ...] = ()
+    after: str = ""
+    ended: bool = False
     unknown_fields: tuple[str, ...] = ()
 
 

@@ -20,6 +20,7 @@ from services.provider_adapter.domain.adapter import LOOKUP
 from services.provider_adapter.domain.outcomes import Listed, Reconciled, Verdict
 
 CLOCK_SKEW_S = 60.0
+MOST_LIKELY = 5  # ids of records that look like ours, told to whoever has to decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Submission:
 def complete(pages: Sequence[Listed], submission: Submission) -> bool:
     """Whether the pages hold every record since the submission: all there are, or far enough back in order."""
     last = pages[-1]
-    if last.seen == 0:
+    if last.seen == 0 or last.ended:
         return True
     if last.total is not None and sum(page.seen for page in pages) >= last.total:
         return True
@@ -64,7 +65,9 @@ def verdict(
         return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; the listing is not complete")
     since = submission.sent_s - CLOCK_SKEW_S
     if any(time >= since for page in pages for time in page.unmarked_s):
-        return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; a record of that time carries no token")
+        likely = [name[:80] for page in pages for name in page.likely][:MOST_LIKELY]
+        like = f" (like ours: {', '.join(likely)})" if likely else ""
+        return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; a record of that time carries no token{like}")
     if not settled(submission, read_s, settle_s):
         return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; too early to tell")
     return Reconciled(Verdict.NOT_ACCEPTED, evidence=f"{where}; none carries our token")

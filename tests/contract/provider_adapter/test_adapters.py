@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from libs.faults.fault import Fault
 from libs.faults.registry import CODES, Category, Scope
 from services.provider_adapter.adapters.registry import ADAPTERS
-from services.provider_adapter.domain.adapter import Adapter
+from services.provider_adapter.domain.adapter import Adapter, Page
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import JobState
@@ -68,7 +68,7 @@ def endpoint_of(name: str) -> Endpoint:
 def question(adapter: Adapter, part: str) -> tuple[Job, HttpRequest]:
     """A job and the question about it."""
     job = job_of(next(kind for kind in adapter.manifest.kinds if kind not in adapter.manifest.synchronous_kinds))
-    about: Any = 1 if part == "reconcile" else "task/../1?x"
+    about: Any = Page(1) if part == "reconcile" else "task/../1?x"
     return job, getattr(adapter, part).build(job, endpoint_of(adapter.manifest.name), about)
 
 
@@ -108,7 +108,10 @@ def test_a_task_id_cannot_leave_its_place(name: str, part: str) -> None:
     _, request = question(ADAPTERS[name], part)
     assert ".." not in request.path.replace("%2F..%2F", "")
     assert "?" not in request.path
-    assert request.method != "POST"
+    if part == "cancel":
+        assert request.fresh  # sent once, on its own connection: a second one might do something else
+    else:
+        assert request.method != "POST"
 
 
 def outcome_of(parse: Callable[[HttpResponse, Job], Any], response: HttpResponse, job: Job) -> Any:

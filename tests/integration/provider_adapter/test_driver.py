@@ -8,7 +8,7 @@ from libs.faults.fault import Fault
 from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpRequest
 from services.provider_adapter.driver import HttpDriver
 from services.provider_adapter.ports import Target
-from tests.integration.provider_adapter.raw_server import RawServer, answers, babbles, drops, resets
+from tests.integration.provider_adapter.raw_server import Act, RawServer, answers, babbles, drops, resets
 
 LIMIT = 100_000
 
@@ -114,6 +114,54 @@ async def test_no_redirect_is_followed_with_our_key(driver, method) -> None:
             assert response.status == 307
             assert "authorization: bearer hush" in server.requests[0].lower()
             assert elsewhere.requests == []
+
+
+def redirect(url: str) -> Act:
+    """A redirect to that place."""
+    return answers("302 Found", b"", f"Location: {url}")
+
+
+async def fetched(driver, url: str, door: Target | None) -> bytes:
+    """The bytes behind a URL."""
+    async with driver.fetch(url, door) as download:
+        assert download.status == 200
+        return b"".join([chunk async for chunk in download.chunks])
+
+
+async def test_the_key_opens_a_result_at_the_channels_own_origin(driver) -> None:
+    """ERR-4: a keyed result is a path under the base URL or a URL of its origin; the key goes along, also on a redirect
+    within the origin."""
+    async with RawServer([redirect("/v1/files/2"), answers("200 OK", b"clip")]) as server:
+        door = Target(f"{server.url}/v1", "x-goog-api-key", "hush", 2.0, 5.0)
+        assert await fetched(driver, "/files/1", door) == b"clip"
+        assert await fetched(driver, f"{server.url}/v1/files/3", door) == b"clip"
+        assert [head.split()[1] for head in server.requests] == ["/v1/files/1", "/v1/files/2", "/v1/files/3"]
+        assert all("x-goog-api-key: hush" in head for head in server.requests)
+
+
+async def test_the_key_never_goes_to_another_origin(driver) -> None:
+    """ERR-4: not where the provider's answer points elsewhere, and not along a redirect that leads there."""
+    async with RawServer([answers("200 OK", b"clip")]) as elsewhere:
+        async with RawServer([redirect(f"{elsewhere.url}/signed")]) as server:
+            door = Target(server.url, "x-goog-api-key", "hush", 2.0, 5.0)
+            assert await fetched(driver, "/content", door) == b"clip"
+            assert await fetched(driver, f"{elsewhere.url}/straight", door) == b"clip"
+            assert "hush" in server.requests[0]
+        assert len(elsewhere.requests) == 2
+        assert "hush" not in "".join(elsewhere.requests)
+
+
+async def test_a_fetch_without_a_door_carries_no_key_and_does_not_wander_for_ever(driver) -> None:
+    """ERR-4 ERR-1a: redirects are followed a few times, to http and https only."""
+    async with RawServer([redirect("/again")]) as server:
+        with pytest.raises(ExchangeBroken) as broken:
+            await fetched(driver, server.url + "/", None)
+        assert (broken.value.how, len(server.requests)) == (Broken.PROTOCOL, 6)
+        assert "hush" not in "".join(server.requests)
+    async with RawServer([redirect("file:///etc/passwd")]) as server:
+        with pytest.raises(ExchangeBroken) as broken:
+            await fetched(driver, server.url + "/", None)
+        assert (broken.value.how, len(server.requests)) == (Broken.PROTOCOL, 1)
 
 
 async def test_before_a_connection_nothing_has_left(driver) -> None:

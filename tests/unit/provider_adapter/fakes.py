@@ -25,6 +25,7 @@ class PlayedTransport:
     files: dict[str, list[Any]] = field(default_factory=dict)
     sent: list[tuple[HttpRequest, Target]] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
+    doors: list[Target | None] = field(default_factory=list)
 
     async def exchange(self, request: HttpRequest, target: Target) -> HttpResponse:
         """The next play."""
@@ -35,9 +36,10 @@ class PlayedTransport:
         return play
 
     @asynccontextmanager
-    async def fetch(self, url: str) -> AsyncIterator[Download]:
+    async def fetch(self, url: str, door: Target | None = None) -> AsyncIterator[Download]:
         """The next file of that URL; the last one stays."""
         self.fetched.append(url)
+        self.doors.append(door)
         files = self.files[url]
         file = files.pop(0) if len(files) > 1 else files[0]
         if isinstance(file, Exception):

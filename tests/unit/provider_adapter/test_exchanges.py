@@ -11,6 +11,7 @@ import pytest
 
 from libs.faults.fault import Fault
 from services.provider_adapter.adapters.registry import ADAPTERS
+from services.provider_adapter.domain.adapter import Page
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Cancelled, Listed, Made, Polled, Submitted
@@ -26,11 +27,17 @@ def test_a_recorded_exchange(path: Path) -> None:
     adapter = ADAPTERS[path.parent.name]
     part = getattr(adapter, record["operation"])
     job = _job(record["job"])
-    more = [record[name] for name in ("provider_task_id", "page") if name in record]
+    more: list[Any] = [record["provider_task_id"]] if "provider_task_id" in record else []
+    if "page" in record:
+        more = [Page(record["page"], record.get("after", ""))]
     try:
         built = part.build(job, Endpoint("c", path.parent.name, "https://provider.example/v1", "env:KEY"), *more)
         assert _request(built) == _wanted_request(record["request"])
-        outcome = _outcome(part.parse(_response(record["response"]), job))
+        understood = part.parse(_response(record["response"]), job)
+        if "further" in record:  # the second question of the same poll
+            assert _request(understood.further.request) == _wanted_request(record["further"]["request"])
+            understood = understood.further.parse(_response(record["further"]["response"]), job)
+        outcome = _outcome(understood)
     except Fault as fault:
         outcome = {"fault": _fault(fault)}
     _assert_within(record["outcome"], outcome)
@@ -86,6 +93,7 @@ def _made(made: Made) -> dict[str, Any]:
         {
             "family": item.family,
             **({"url": item.url} if item.url else {"sha256": hashlib.sha256(item.data).hexdigest()}),
+            **({"keyed": True} if item.keyed else {}),
         }
         for item in made.media
     ]
@@ -97,14 +105,15 @@ def _outcome(outcome: Any) -> dict[str, Any]:
         case Submitted():
             told: dict[str, Any] = {"provider_task_id": outcome.provider_task_id}
         case Polled():
-            told = {"state": outcome.state.value}
+            told = {"state": outcome.state.value, "further": outcome.further is not None}
             if outcome.failure is not None:
                 told["failure"] = _fault(outcome.failure)
         case Cancelled():
             return {"cancelled": outcome.cancelled}
         case Listed():
-            names = ("found", "seen", "total", "oldest_s", "descending")
-            told = {name: getattr(outcome, name) for name in names} | {"unmarked_s": list(outcome.unmarked_s)}
+            names = ("found", "seen", "total", "oldest_s", "descending", "after", "ended")
+            told = {name: getattr(outcome, name) for name in names}
+            told |= {name: list(getattr(outcome, name)) for name in ("unmarked_s", "likely")}
     if getattr(outcome, "made", None) is not None:
         told["made"] = _made(outcome.made)
     return told | {"unknown_fields": list(outcome.unknown_fields)}

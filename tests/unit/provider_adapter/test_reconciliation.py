@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.provider_adapter.domain.outcomes import Listed, Verdict
-from services.provider_adapter.domain.reconciliation import CLOCK_SKEW_S, Submission, settled, verdict
+from services.provider_adapter.domain.reconciliation import CLOCK_SKEW_S, Submission, complete, settled, verdict
 
 SENT = 1000.0
 SUBMISSION = Submission(SENT, submit_timeout_s=30.0)
@@ -75,3 +75,19 @@ def test_not_accepted_is_never_said_early_or_of_a_part(
         falling = [moment for moments in times for moment in moments]
         all_seen = pages[-1].seen == 0 or (total is not None and seen >= total)
         assert all_seen or (falling == sorted(falling, reverse=True) and falling[-1] < SENT - CLOCK_SKEW_S)
+
+
+def test_a_page_that_says_it_is_the_last_completes_the_listing() -> None:
+    """ATT-6: a provider that pages by a mark says itself where its records end."""
+    first = Listed(seen=100, oldest_s=SENT + 5, newest_s=SENT + 9)
+    last = Listed(seen=1, ended=True)
+    assert not complete([first], SUBMISSION)
+    assert complete([first, last], SUBMISSION)
+
+
+def test_a_record_that_looks_like_ours_proves_nothing_and_is_named() -> None:
+    """ATT-6: two requests may be alike to the letter; only a token tells ours, so a person gets the id to compare."""
+    page = Listed(seen=1, ended=True, unmarked_s=(SENT + 1,), likely=("p-1",))
+    told = verdict([page], SUBMISSION, SENT + 1000, 10.0)
+    assert told.verdict is Verdict.UNKNOWN
+    assert "p-1" in told.evidence
