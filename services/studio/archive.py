@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS submissions (
     id TEXT PRIMARY KEY, post INTEGER NOT NULL, account TEXT NOT NULL, model TEXT NOT NULL, at REAL NOT NULL,
     kind TEXT NOT NULL, request_sha256 TEXT NOT NULL, client_token TEXT NOT NULL, safety_identifier TEXT NOT NULL,
     provider_task_id TEXT, status TEXT NOT NULL, currency TEXT NOT NULL, would_charge TEXT NOT NULL, charged TEXT,
-    finished_at REAL);
+    finished_at REAL, usage TEXT);
 CREATE TABLE IF NOT EXISTS tasks (
     id TEXT PRIMARY KEY, account TEXT NOT NULL, model TEXT NOT NULL, status TEXT NOT NULL, created_at REAL NOT NULL,
     deleted INTEGER NOT NULL DEFAULT 0, record BLOB NOT NULL);
@@ -80,6 +80,7 @@ class Archive:
             for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL"):
                 self._db.execute(f"PRAGMA {pragma}")
             self._db.executescript(_SCHEMA)
+            self._add_usage()
         except sqlite3.OperationalError as error:
             self._db.close()
             raise OSError(f"{path} cannot be used, perhaps another studio has it: {error}") from error
@@ -133,11 +134,13 @@ class Archive:
                     (task.id, task.account, task.model, task.status, task.created_at, msgspec.json.encode(task)),
                 )
 
-    def settled(self, submission_id: str, status: str, charged: str | None, at: float) -> None:
-        """Records how an accepted job ended and what it cost; `charged` None means nothing."""
+    def settled(
+        self, submission_id: str, status: str, charged: str | None, at: float, usage: Mapping[str, int] | None = None
+    ) -> None:
+        """Records how an accepted job ended and what it used and cost; `charged` None means nothing."""
         self._db.execute(
-            "UPDATE submissions SET status = ?, charged = ?, finished_at = ? WHERE id = ?",
-            (status, charged, at, submission_id),
+            "UPDATE submissions SET status = ?, charged = ?, finished_at = ?, usage = ? WHERE id = ?",
+            (status, charged, at, msgspec.json.encode(usage).decode() if usage else None, submission_id),
         )
 
     def save(self, task: Task, *, charge: bool = False) -> None:
@@ -193,6 +196,12 @@ class Archive:
     def posts(self, account: str | None) -> list[Mapping[str, Any]]:
         """POSTs in order of arrival, of one account or of all."""
         return self._select("SELECT * FROM posts", "ORDER BY id", account)
+
+    def _add_usage(self) -> None:
+        """A file of an earlier studio has no such column."""
+        columns = {row["name"] for row in self._db.execute("PRAGMA table_info(submissions)")}
+        if "usage" not in columns:
+            self._db.execute("ALTER TABLE submissions ADD COLUMN usage TEXT")
 
     def _select(self, select: str, order: str, account: str | None) -> list[Mapping[str, Any]]:
         where, values = ("WHERE account = ?", (account,)) if account else ("", ())

@@ -27,6 +27,7 @@ from services.studio.routes.connection import CuttableProtocol
 from services.studio.routes.door import Call, Door, Handler
 from services.studio.routes.kling_tasks import KlingRoutes
 from services.studio.routes.lab import BASES, LabRoutes
+from services.studio.routes.talk import TalkRoutes
 from services.studio.routes.tasks import TaskRoutes
 from services.studio.routes.works import WorkRoutes
 from services.studio.settings import StudioConfig
@@ -110,7 +111,7 @@ class Studio:
 
     def _account_routes(self, account_id: str, prefix: str) -> list[BaseRoute]:
         tasks, works = TaskRoutes(self._desk, self._renders), WorkRoutes(self._desk)
-        kling_tasks = KlingRoutes(self._desk, self._renders)
+        kling_tasks, talk = KlingRoutes(self._desk, self._renders), TalkRoutes(self._desk)
         table: dict[str, list[tuple[str, str, Handler]]] = {
             "ark": [
                 ("POST", "/contents/generations/tasks", tasks.create),
@@ -130,6 +131,9 @@ class Studio:
             ],
             "openai": [
                 ("GET", "/models", works.models),
+                ("GET", "/models/{model:path}", works.one_model),
+                ("POST", "/chat/completions", talk.chat),
+                ("POST", "/embeddings", talk.embeddings),
                 ("POST", "/images/generations", works.openai_images),
                 ("POST", "/images/edits", works.openai_images),
                 ("POST", "/audio/speech", works.speech),

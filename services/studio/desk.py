@@ -28,6 +28,8 @@ CHANGEABLE: Mapping[str, Callable[[Any], Any]] = {
     "queue_s": float,
     "render_s": float,
     "speed": float,
+    "first_token_s": float,
+    "tokens_per_s": float,
     "real_person": str,
     "charges_on_failure": bool,
     "honours_keys": bool,

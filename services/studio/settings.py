@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from services.studio.domain.accounts import DIALECTS, KINDS, MOTIFS, PLAIN, UNITS, Account, Model, Price, Style
+from services.studio.domain.accounts import DIALECTS, DRAWN, KINDS, MOTIFS, PLAIN, UNITS, Account, Model, Price, Style
 
 RESERVED = ("api", "healthz", "lab", "v1")  # first parts of paths that are not accounts
 DEFAULT_FILE = Path(__file__).with_name("accounts.yaml")
@@ -79,17 +79,21 @@ def read_account(source: Any) -> Account:
     """Reads one account. Raises SettingsError."""
     given = _object(source, "account", {field.name for field in fields(Account)})
     where = f"account {given.get('id')!r}"
-    for required in ("id", "dialect", "key", "style", "models"):
+    for required in ("id", "dialect", "key", "models"):
         if not given.get(required):
             raise SettingsError(f"{where}: {required} is missing")
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", str(given["id"])) or given["id"] in RESERVED:
         raise SettingsError(f"{where}: an id is small letters, digits and dashes, and none of {', '.join(RESERVED)}")
     if given["dialect"] not in DIALECTS:
         raise SettingsError(f"{where}: dialect is one of {', '.join(DIALECTS)}")
+    models = [read_model(item, where) for item in given.pop("models")]
+    if "style" not in given:
+        if any(model.kind in DRAWN for model in models):
+            raise SettingsError(f"{where}: style is missing")
+        return Account(**given, models={model.id: model for model in models})
     style = _object(given.pop("style"), f"{where}.style", {"palette", "motif"})
     if style.get("motif") not in MOTIFS or len(style.get("palette", ())) != 3:
         raise SettingsError(f"{where}.style: a palette of three colours and a motif of {', '.join(MOTIFS)}")
-    models = [read_model(item, where) for item in given.pop("models")]
     return Account(
         **given,
         style=Style(tuple(style["palette"]), style["motif"]),
@@ -103,7 +107,7 @@ def read_model(source: Any, where: str) -> Model:
     where = f"{where} model {given.get('id')!r}"
     if not given.get("id") or given.get("kind") not in KINDS:
         raise SettingsError(f"{where}: id and a kind of {', '.join(KINDS)} are needed")
-    for name in ("resolutions", "sizes"):
+    for name in ("resolutions", "sizes", "features"):
         if name in given:
             given[name] = tuple(given[name])
     given["price"] = read_price(given.get("price"), where)

@@ -1,6 +1,6 @@
-"""The OpenAI dialect: pictures, speech and the list of models, base path `/v1`.
+"""The OpenAI dialect: errors, pictures, speech and the list of models, base path `/v1`.
 
-Chat, embeddings and videos belong here too: add a `read_*` and a `*_view`, and a route in `routes/account.py`.
+Chat is in `openai_chat.py`, embeddings are in `openai_embeddings.py`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def refuse(refusal: Refusal, request_id: str) -> tuple[int, dict[str, Any]]:
     """HTTP status and body of a refusal. The request id travels in a header, not in the body."""
     status, code, kind = CODES[refusal.reason]
     message = refusal.message or MESSAGES.get(refusal.reason, "Invalid request.")
-    body = envelope(code, message, refusal.param, kind)
+    body = envelope(refusal.code or code, message, refusal.param, kind)
     if code == "moderation_blocked":
         late = refusal.reason in (Reason.CONTENT_OUTPUT, Reason.PERSON_OUTPUT)
         stage = "output" if late else "input"
@@ -165,8 +165,12 @@ def read_speech(body: Mapping[str, Any], model: Model) -> SpeechJob:
 
 def models_view(models: Iterable[Model], owner: str, created: int) -> dict[str, Any]:
     """The list of models."""
-    data = [{"id": model.id, "object": "model", "created": created, "owned_by": owner} for model in models]
-    return {"object": "list", "data": data}
+    return {"object": "list", "data": [model_view(model, owner, created) for model in models]}
+
+
+def model_view(model: Model, owner: str, created: int) -> dict[str, Any]:
+    """One model of the list."""
+    return {"id": model.id, "object": "model", "created": created, "owned_by": owner}
 
 
 def _invalid(param: str, hint: str) -> Refusal:

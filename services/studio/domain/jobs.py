@@ -21,6 +21,8 @@ QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED, EXPIRED = (
     "cancelled",
     "expired",
 )
+ABANDONED = "abandoned"
+"""A synchronous job whose caller hung up: no more was made, and what had been made is charged."""
 STATES = (QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED, EXPIRED)
 ACTIVE = frozenset({QUEUED, RUNNING})
 ON_DELETE = {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+
+from services.studio.domain.jobs import ABANDONED, RUNNING
 
 Row = Mapping[str, Any]
 
@@ -38,7 +41,30 @@ def view(submissions: Iterable[Row], posts: Iterable[Row]) -> dict[str, Any]:
             "would_charge": _sums(accepted, "would_charge"),
             "charged": _sums(accepted, "charged"),
         },
+        "calls": _calls([row for row in accepted if row["provider_task_id"] is None]),
     }
+
+
+def _calls(rows: list[Row]) -> dict[str, Any]:
+    """Synchronous calls by kind, with the sum of what they used, and those whose caller hung up."""
+    kinds = {}
+    for kind in sorted({row["kind"] for row in rows}):
+        ours = [row for row in rows if row["kind"] == kind]
+        used: Counter[str] = Counter()
+        for row in ours:
+            used.update(_usage(row) or {})
+        charged = _sums(ours, "charged")
+        kinds[kind] = {"count": len(ours), "usage": dict(used), "charged": charged}
+    return {
+        "count": len(rows),
+        "by_kind": kinds,
+        "in_flight": sum(row["status"] == RUNNING for row in rows),
+        "abandoned": sum(row["status"] == ABANDONED for row in rows),
+    }
+
+
+def _usage(row: Row) -> dict[str, int] | None:
+    return json.loads(row["usage"]) if row["usage"] else None
 
 
 def _submission(row: Row) -> dict[str, Any]:
@@ -56,6 +82,7 @@ def _submission(row: Row) -> dict[str, Any]:
         "would_charge": {"currency": row["currency"], "amount": row["would_charge"]},
         "charged": {"currency": row["currency"], "amount": row["charged"] or "0.00"},
         "finished_at": stamp(row["finished_at"]),
+        "usage": _usage(row),
     }
 
 

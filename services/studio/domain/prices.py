@@ -60,6 +60,23 @@ def speech_charge(price: Price, job: SpeechJob) -> Decimal:
     return _charge(price, "", characters=len(job.text), requests=1)
 
 
+def token_charge(price: Price, input_tokens: int, output_tokens: int = 0) -> Decimal:
+    """Amount for the tokens read and written; each may have its own rate. A flat price knows requests alone."""
+    if price.unit != "million_tokens":
+        return _charge(price, "", requests=1)
+    parts = (("input", input_tokens), ("output", output_tokens))
+    return max(sum((_of_tokens(price, name, tokens) for name, tokens in parts), Decimal(0)), price.minimum)
+
+
+def page_charge(price: Price, pages: int) -> Decimal:
+    """Amount for the pages that were read."""
+    return _charge(price, "", pages=pages, requests=1)
+
+
+def _of_tokens(price: Price, variant: str, tokens: int) -> Decimal:
+    return price.rates.get(variant, price.rate) * tokens / 1_000_000
+
+
 def _charge(price: Price, variant: str, **amounts: int) -> Decimal:
     rate = price.rates.get(variant, price.rate)
     quantity = {
@@ -68,5 +85,6 @@ def _charge(price: Price, variant: str, **amounts: int) -> Decimal:
         "request": Decimal(amounts.get("requests", 0)),
         "million_tokens": Decimal(amounts.get("tokens", 0)) / 1_000_000,
         "thousand_characters": Decimal(amounts.get("characters", 0)) / 1000,
+        "page": Decimal(amounts.get("pages", 0)),
     }[price.unit]
     return max(rate * quantity, price.minimum)

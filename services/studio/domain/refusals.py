@@ -29,10 +29,14 @@ class Reason(StrEnum):
 
 
 class Refusal(Exception):
-    """A request that is not accepted. `message` speaks to the caller; `param` names the field at fault, if any."""
+    """A request that is not accepted. `message` speaks to the caller; `param` names the field at fault, if any.
 
-    def __init__(self, reason: Reason, message: str, param: str = "") -> None:
+    `code` is the provider's own where it has a finer one than the reason's.
+    """
+
+    def __init__(self, reason: Reason, message: str, param: str = "", code: str = "") -> None:
         super().__init__(message)
         self.reason = reason
         self.message = message
         self.param = param
+        self.code = code

@@ -32,9 +32,19 @@ STEP_KEYS = frozenset(
         "accept",
         "fail_task",
         "expire_task",
+        "garble",
+        "first_token_s",
+        "token_gap_s",
+        "stall_after",
+        "stall_s",
+        "cut_after",
+        "error_after",
+        "content_filter_after",
+        "refusal",
     }
 )
 FOREVER = -1
+NEVER = -1
 
 
 class ScriptError(ValueError):
@@ -54,12 +64,32 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Flow:
+    """What befalls an answer while it is being said, in tokens that were said before it; NEVER for what does not.
+
+    `first_token_s` and `token_gap_s` take the place of the account's pace where they are given; `stall_s` is waited
+    once, after `stall_after` tokens. The stream is cut after `cut_after`, broken off by an error event after
+    `error_after`, and ended by moderation after `content_filter_after`; `refusal` is said in place of the answer.
+    """
+
+    first_token_s: float | None = None
+    token_gap_s: float | None = None
+    stall_after: int = NEVER
+    stall_s: float = 0.0
+    cut_after: int = NEVER
+    error_after: int = NEVER
+    content_filter_after: int = NEVER
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """What to do with one request.
 
     `slow_s` waits and goes on. `status` answers without accepting. `hang_s` stays silent that long, then cuts.
     `cut` cuts without an answer, `truncate` cuts in the middle of the answer; `accept` says whether the job is taken on
-    before the silence or the cut. `fail_task` and `expire_task` let the job be accepted and choose its end.
+    before the silence or the cut. `fail_task` and `expire_task` let the job be accepted and choose its end; `garble`
+    breaks the JSON of its answer, and `flow` is for answers that are said token by token.
     """
 
     slow_s: float = 0.0
@@ -74,6 +104,13 @@ class Step:
     accept: bool = True
     fail_task: tuple[str, str] | None = None
     expire_task: bool = False
+    garble: bool = False
+    flow: Flow = Flow()
+
+    @property
+    def unheard(self) -> bool:
+        """Whether the answer does not reach the caller whole, so that there is no use in saying it bit by bit."""
+        return self.cut or self.truncate or bool(self.hang_s)
 
 
 OK = Step()
@@ -198,9 +235,24 @@ def read_step(source: Any) -> Step:
             accept=bool(source.get("accept", "hang_s" not in source)),
             fail_task=(str(fail["code"]), str(fail.get("message", ""))) if fail is not None else None,
             expire_task=bool(source.get("expire_task")),
+            garble=bool(source.get("garble")),
+            flow=_flow(source),
         )
     except (TypeError, ValueError) as error:
         raise ScriptError(f"step {dict(source)!r}: {error}") from error
+
+
+def _flow(source: Mapping[str, Any]) -> Flow:
+    pace: dict[str, Any] = {
+        name: float(source[name]) for name in ("first_token_s", "token_gap_s", "stall_s") if name in source
+    }
+    places = ("stall_after", "cut_after", "error_after", "content_filter_after")
+    marks = {name: int(source[name]) for name in places if name in source}
+    if any(number < 0 for number in (*pace.values(), *marks.values())):
+        raise ValueError("seconds and tokens are not negative")
+    if ("stall_s" in pace) != ("stall_after" in marks):
+        raise ValueError("stall_after and stall_s go together")
+    return Flow(**pace, **marks, refusal=str(source.get("refusal", "")))
 
 
 def _known(source: Mapping[str, Any], keys: frozenset[str], what: str) -> None:

@@ -26,7 +26,7 @@ class Cut(Response):
     """No answer: the connection is closed."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _close(scope, receive)
+        await cut(scope, receive)
 
 
 class Truncated(Response):
@@ -42,18 +42,32 @@ class Truncated(Response):
         headers.append((b"content-length", str(len(body)).encode()))
         await send({"type": "http.response.start", "status": whole.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True})
-        await _close(scope, receive)
+        await cut(scope, receive)
 
 
-async def silence(request: Request, seconds: float) -> None:
-    """Says nothing for so long, or until the caller hangs up."""
+class Garbled(Response):
+    """An answer whose JSON breaks off, under a length that fits: no transport can notice it."""
+
+    def __init__(self, whole: Response) -> None:
+        super().__init__(bytes(whole.body)[: len(whole.body) // 2], whole.status_code, media_type=whole.media_type)
+
+
+async def silence(request: Request, seconds: float) -> bool:
+    """Says nothing for so long, or until the caller hangs up; True when they did."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
+            await left(request.receive)
+            return True
+    return False
 
 
-async def _close(scope: Scope, receive: Receive) -> None:
-    scope["state"][KEY].close()
+async def left(receive: Receive) -> None:
+    """Returns when the caller has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def cut(scope: Scope, receive: Receive) -> None:
+    """Ends the line."""
+    scope["state"][KEY].close()
+    await left(receive)

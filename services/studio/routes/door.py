@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,7 +29,8 @@ from services.studio.domain.jobs import Failure, Task
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.domain.script import Facts, Step
 from services.studio.keys import IN_USE
-from services.studio.routes.connection import Cut, Truncated, silence
+from services.studio.routes.connection import Cut, Garbled, Truncated, silence
+from services.studio.routes.live import Live
 
 log = logging.getLogger(__name__)
 DIALECTS: Mapping[str, ModuleType] = {"ark": ark, "kling": kling, "openai": openai}
@@ -92,6 +94,8 @@ class Door:
             await silence(request, step.hang_s)
         if ends_unheard:
             return Cut()
+        if step.garble and not isinstance(response, Live):
+            return Garbled(response)
         return Truncated(response) if step.truncate else response
 
     async def _read(self, request: Request, path: str) -> Call:
@@ -233,4 +237,6 @@ def prompt_of(fields: Mapping[str, Any]) -> str:
     """The words of a request, wherever its dialect has them."""
     content = fields.get("content")
     texts = [str(item.get("text") or "") for item in content if isinstance(item, Mapping)] if content else []
+    said = [message.get("content") for message in fields.get("messages") or () if isinstance(message, Mapping)]
+    texts += [text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in said if text]
     return "\n".join([*filter(None, texts), *(str(fields[key]) for key in ("prompt", "input") if fields.get(key))])

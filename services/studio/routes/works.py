@@ -75,9 +75,9 @@ class WorkRoutes:
         check_prompt(call, job.text)
         price = amount(speech_charge(model.price, job))
 
-        async def work() -> tuple[Response, str]:
+        async def work() -> tuple[Response, str, dict[str, int]]:
             media_type = "audio/wav" if job.encoding == "wav" else "audio/mpeg"
-            return Response(await voice.make(job), media_type=media_type), price
+            return Response(await voice.make(job), media_type=media_type), price, {"characters": len(job.text)}
 
         return await self._accepted(call, model, "speech", price, work)
 
@@ -85,6 +85,13 @@ class WorkRoutes:
         """GET the models of the account."""
         view = openai.models_view(call.account.models.values(), call.account.id, int(self._desk.started_at))
         return JSONResponse(view)
+
+    async def one_model(self, call: Call) -> Response:
+        """GET one model of the account."""
+        model = call.account.models.get(call.request.path_params["model"])
+        if model is None:
+            raise openai.model_unknown(call.request.path_params["model"])
+        return JSONResponse(openai.model_view(model, call.account.id, int(self._desk.started_at)))
 
     async def file(self, call: Call) -> Response:
         """GET a file; its name is the secret, as in a signed link."""
@@ -97,28 +104,33 @@ class WorkRoutes:
     async def _image_job(
         self, call: Call, model: Model, job: ImageJob, work: Callable[[], Awaitable[tuple[Response, int]]]
     ) -> Response:
-        async def priced() -> tuple[Response, str]:
+        async def priced() -> tuple[Response, str, dict[str, int]]:
             response, made = await work()
-            return response, amount(image_charge(model.price, job, made))
+            return response, amount(image_charge(model.price, job, made)), {"images": made}
 
         return await self._accepted(call, model, "image", amount(image_charge(model.price, job, job.n)), priced)
 
     async def _accepted(
-        self, call: Call, model: Model, kind: str, price: str, work: Callable[[], Awaitable[tuple[Response, str]]]
+        self,
+        call: Call,
+        model: Model,
+        kind: str,
+        price: str,
+        work: Callable[[], Awaitable[tuple[Response, str, dict[str, int]]]],
     ) -> Response:
-        """Takes the job on, does it, and settles it at what the work says it cost; a failed one costs nothing."""
+        """Takes the job on, does it, and settles it at what the work says it used and cost; a failed one is free."""
         account, desk = call.account, self._desk
         desk.take_slot(account, model)
         try:
             submission = accept(desk, call, kind, model, price)
             started_at = desk.now()
             try:
-                response, charged = await work()
+                response, charged, usage = await work()
                 await asyncio.sleep(max(0.0, self._ends_at(account, started_at) - desk.now()))
             except BaseException:
                 desk.archive.settled(submission, FAILED, price if account.charges_on_failure else None, desk.now())
                 raise
-            desk.archive.settled(submission, SUCCEEDED, charged, desk.now())
+            desk.archive.settled(submission, SUCCEEDED, charged, desk.now(), usage)
             return response
         finally:
             desk.free_slot(account.id, model.id)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import openai
 import pytest
 
 from services.studio.compose import Studio
@@ -63,7 +64,8 @@ class Caller:
 @pytest.fixture
 def config() -> StudioConfig:
     """The shipped accounts without their waiting times, drawing small clips."""
-    return replace(StudioConfig.default().adjusted(queue_s=0.0, render_s=0.0), render=Render(scale=0.5))
+    quick = StudioConfig.default().adjusted(queue_s=0.0, render_s=0.0, first_token_s=0.0, tokens_per_s=0.0)
+    return replace(quick, render=Render(scale=0.5))
 
 
 @pytest.fixture
@@ -77,3 +79,18 @@ async def caller(config: StudioConfig, tmp_path: Path) -> AsyncIterator[Caller]:
 def caller_of() -> type[Caller]:
     """The class, for tests that start their own studio."""
     return Caller
+
+
+@pytest.fixture
+async def client(caller: Caller) -> AsyncIterator[Callable[..., openai.AsyncOpenAI]]:
+    """The official client of an account, without its retries: a call is one request."""
+    clients: list[openai.AsyncOpenAI] = []
+
+    def of(account: str, **options: Any) -> openai.AsyncOpenAI:
+        known = {"base_url": caller.studio.base_url(account), "api_key": caller.studio.key(account), "max_retries": 0}
+        clients.append(openai.AsyncOpenAI(**known | options))
+        return clients[-1]
+
+    yield of
+    for made in clients:
+        await made.close()

@@ -7,7 +7,14 @@ import pytest
 from services.studio.domain import ledger
 from services.studio.domain.accounts import Price
 from services.studio.domain.jobs import ImageJob, SpeechJob, VideoJob
-from services.studio.domain.prices import image_charge, speech_charge, video_charge, video_tokens
+from services.studio.domain.prices import (
+    image_charge,
+    page_charge,
+    speech_charge,
+    token_charge,
+    video_charge,
+    video_tokens,
+)
 
 
 def video(duration_s: int = 4, resolution: str = "720p", ratio: str = "16:9") -> VideoJob:
@@ -60,9 +67,35 @@ def test_the_ledger_counts_hidden_retries_and_sums_by_currency():
     ]
     row = dict.fromkeys(("id", "account", "model", "kind", "request_sha256", "client_token", "safety_identifier"), "x")
     row |= {"provider_task_id": None, "status": "succeeded", "at": 1.0, "finished_at": None, "currency": "CNY"}
-    submissions = [row | {"would_charge": "4.00", "charged": "4.00"}, row | {"would_charge": "2.50", "charged": None}]
+    row |= {"usage": None}
+    submissions = [
+        row | {"would_charge": "4.00", "charged": "4.00", "usage": '{"images": 2}'},
+        row | {"would_charge": "2.50", "charged": None, "status": "abandoned", "usage": '{"images": 1}'},
+    ]
     view = ledger.view(submissions, posts)
     assert view["posts"] == {"count": 4, "by_client_token": {"t1": 2}, "repeated": {"t1": 2}, "replayed": 1}
     assert (view["refused"]["count"], view["refused"]["by_code"]) == (2, {"Q": 2})
     assert (view["totals"]["would_charge"], view["totals"]["charged"]) == ({"CNY": "6.50"}, {"CNY": "4.00"})
     assert view["submissions"][1]["charged"] == {"currency": "CNY", "amount": "0.00"}
+    calls = view["calls"]
+    assert (calls["count"], calls["abandoned"], calls["in_flight"]) == (2, 1, 0)
+    assert calls["by_kind"] == {"x": {"count": 2, "usage": {"images": 3}, "charged": {"CNY": "4.00"}}}
+
+
+@pytest.mark.parametrize(
+    "price, amount",
+    [
+        (Price("USD", "million_tokens", Decimal("1"), {"output": Decimal("4")}), "0.000018"),
+        (Price("USD", "million_tokens", Decimal("1")), "0.000012"),
+        (Price("USD", "million_tokens", Decimal("1"), minimum=Decimal("0.01")), "0.01"),
+        (Price("USD", "request", Decimal("0.5")), "0.5"),
+    ],
+)
+def test_tokens_cost_by_what_was_read_and_written(price, amount):
+    """Ten tokens read and two written: each at its own rate, with a minimum, or flat."""
+    assert token_charge(price, 10, 2) == Decimal(amount)
+
+
+def test_pages_cost_by_number():
+    """Three pages at two cents."""
+    assert page_charge(Price("CNY", "page", Decimal("0.02")), 3) == Decimal("0.06")

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from services.studio.domain import markers
-from services.studio.domain.accounts import MOTIFS
+from services.studio.domain.accounts import DRAWN, MOTIFS
 from services.studio.domain.refusals import Reason
 from services.studio.media import motifs
 from services.studio.settings import DEFAULT_FILE, SettingsError, StudioConfig
@@ -17,11 +17,16 @@ SOURCE = yaml.safe_load(DEFAULT_FILE.read_text())
 def test_the_shipped_accounts_differ_in_look_speed_and_price():
     """Accounts can be told apart at a glance, and give a dispatcher something to choose from."""
     accounts = StudioConfig.default().accounts
-    assert len({account.style.motif for account in accounts.values()}) == len(accounts)
+    drawing = [one for one in accounts.values() if any(model.kind in DRAWN for model in one.models.values())]
+    assert len({account.style.motif for account in drawing}) == len(drawing)
     assert len({account.key for account in accounts.values()}) == len(accounts)
     aurora, boreal = accounts["aurora"], accounts["boreal"]
     model = "doubao-seedance-2-0-260128"
     assert aurora.render_s < boreal.render_s
+    lumen, moss = accounts["lumen"], accounts["moss"]
+    assert lumen.first_token_s < moss.first_token_s
+    assert lumen.tokens_per_s > moss.tokens_per_s
+    assert set(lumen.models) == set(moss.models)
     assert aurora.models[model].price.rate > boreal.models[model].price.rate
     assert set(MOTIFS) == set(motifs.MOTIFS)
 
@@ -36,6 +41,7 @@ def test_the_shipped_accounts_differ_in_look_speed_and_price():
         lambda source: source["accounts"][0].update(id="lab"),
         lambda source: source["accounts"][0].update(dialect="morse"),
         lambda source: source["accounts"][0].update(colour="red"),
+        lambda source: source["accounts"][0].pop("style"),
         lambda source: source["accounts"][0]["style"].update(motif="cubes"),
         lambda source: source["accounts"][0]["models"][0].update(kind="smell"),
         lambda source: source["accounts"][0]["models"][0]["price"].update(rate="cheap"),
