@@ -239,7 +239,7 @@ def view(found: Quote | Unpriced) -> QuoteView:
     if isinstance(found, Unpriced):
         return QuoteView(unpriced_reason=found.reason)
     value, _, rule, _, _, kind, explanation = found
-    return QuoteView(value, "", rule.id, rule.version, "1", kind, explanation)
+    return tuple.__new__(QuoteView, (value, "", rule.id, rule.version, "1", kind, explanation))
 
 
 def decide(inputs: Inputs, quotes: Mapping[str, QuoteView]) -> Decision:

@@ -60,10 +60,9 @@ class Shape:
     dropped: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
-class Candidate:
+class Candidate(NamedTuple):
     """One bound Supply, assessed and changed no more. `drop` is the step SEL-4..SEL-10 that dropped it, `over` the
-    limit of SEL-11. (Not frozen: a decision over a thousand makes a thousand; freezing costs six times the making.)"""
+    limit of SEL-11."""
 
     bound: Bound
     shape: Shape | None
@@ -224,7 +223,8 @@ def look(
                 key = ordered((rank << PERCENT_BITS) - percent, cost, -slots, bound.priority, bound.place)
         free = None if slots == UNLIMITED else slots
         restricted = real_person and bound.real_person is RESTRICTED
-        found.append(Candidate(bound, shape, drop, over, emergency, amount, state, success_rate, free, restricted, key))
+        values = (bound, shape, drop, over, emergency, amount, state, success_rate, free, restricted, key)
+        found.append(_new(Candidate, values))
     return found
 
 

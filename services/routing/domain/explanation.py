@@ -4,7 +4,7 @@
 4 at most one switch of Supply. Built from the fates alone, so that it cannot tell another story than they do.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from libs.kernel.money import Money
 from services.routing.domain.catalog import Kind
@@ -12,14 +12,18 @@ from services.routing.domain.decision import Fate, Inputs
 from services.routing.domain.guardrails import amount
 
 Steps = tuple[str, str, str, str]
-Reasons = Mapping[tuple[str, str], int]
-"""How many fates have this step and this reason."""
+Counts = dict[str, int]
+"""How many fates have this reason."""
 VIDEO = Kind.VIDEO
-FIRST_PART = frozenset({"SEL-4", "SEL-5", "SEL-6", "CAT-6", "TIER-3"})
-SECOND_PART = frozenset({"SEL-8", "SEL-9", "ATT-3a"})
-THIRD_PART = frozenset({"SEL-10", "SEL-11"})
-NOT_LOOKED_AT = frozenset({"TIER-1", "TIER-2", "ATT-1"})
-NOT_REACHED = FIRST_PART | NOT_LOOKED_AT
+MATCH, STANDING, POLICY, NOT_LOOKED_AT, HELD_BACK = range(5)
+PARTS = {
+    **dict.fromkeys(("SEL-4", "SEL-5", "SEL-6", "CAT-6", "TIER-3"), MATCH),
+    **dict.fromkeys(("SEL-8", "SEL-9", "ATT-3a"), STANDING),
+    **dict.fromkeys(("SEL-10", "SEL-11"), POLICY),
+    **dict.fromkeys(("TIER-1", "TIER-2", "ATT-1"), NOT_LOOKED_AT),
+    "SEL-7": HELD_BACK,
+}
+"""In which sentence a dropped Supply is told of, by the step that dropped it."""
 
 
 def refused_steps(message: str) -> Steps:
@@ -30,49 +34,43 @@ def refused_steps(message: str) -> Steps:
 def steps(inputs: Inputs, fates: Sequence[Fate], baseline: Money | None, ending: str) -> Steps:
     """Four sentences; `ending` says why nothing was chosen, empty when something was. Fates ranked second and
     after come last."""
-    reasons: dict[tuple[str, str], int] = {}
+    parts: tuple[Counts, ...] = ({}, {}, {}, {}, {})
+    dropped = 0
     for fate in fates:
         if fate.step:
-            key = fate.step, fate.reason
-            reasons[key] = reasons.get(key, 0) + 1
+            dropped += 1
+            counts, reason = parts[PARTS[fate.step]], fate.reason
+            counts[reason] = counts.get(reason, 0) + 1
+    bound = len(fates)
+    looked = bound - sum(parts[NOT_LOOKED_AT].values())
+    fit = looked - sum(parts[MATCH].values())
+    free = fit - sum(parts[STANDING].values())
+    words = f"Hard capability match: {fit} of {bound} supplies fit{_because(parts[MATCH])}"
+    if looked < bound:
+        words += f"; not looked at{_because(parts[NOT_LOOKED_AT])}"
+    if inputs.model.kind is VIDEO:
+        words += f". {_real_person(inputs, fates, parts)}"
     return (
-        _match(inputs, reasons, len(fates)),
-        _standing(reasons, len(fates)),
-        _policy(inputs, fates, reasons, baseline, ending),
+        f"{words}.",
+        f"Health and capacity: {free} of {fit} are free{_because(parts[STANDING])}.",
+        _policy(inputs, fates, bound - dropped, _because(parts[POLICY]), baseline, ending),
         _switch(inputs),
     )
 
 
-def _match(inputs: Inputs, reasons: Reasons, bound: int) -> str:
-    looked = bound - _count(reasons, NOT_LOOKED_AT)
-    fit = looked - _count(reasons, FIRST_PART)
-    words = f"Hard capability match: {fit} of {bound} supplies fit{_because(reasons, FIRST_PART)}"
-    skipped = _because(reasons, NOT_LOOKED_AT)
-    words += f"; not looked at{skipped}" if skipped else ""
-    if inputs.model.kind is VIDEO:
-        words += f". {_real_person(inputs, reasons)}"
-    return words + "."
-
-
-def _real_person(inputs: Inputs, reasons: Reasons) -> str:
+def _real_person(inputs: Inputs, fates: Sequence[Fate], parts: Sequence[Counts]) -> str:
     if inputs.request.input.get("real_person") is not True:
         return "Real person: not shown, nothing to check"
-    refused, held_back = _count(reasons, {"SEL-6"}), _count(reasons, {"SEL-7"})
+    refused, held_back = sum(1 for fate in fates if fate.step == "SEL-6"), sum(parts[HELD_BACK].values())
     return f"Real person: {refused} refuse it, {held_back} restricted held back while an allowing supply exists"
 
 
-def _standing(reasons: Reasons, bound: int) -> str:
-    reached = bound - _count(reasons, NOT_REACHED)
-    free = reached - _count(reasons, SECOND_PART)
-    return f"Health and capacity: {free} of {reached} are free{_because(reasons, SECOND_PART)}."
-
-
-def _policy(inputs: Inputs, fates: Sequence[Fate], reasons: Reasons, baseline: Money | None, ending: str) -> str:
+def _policy(
+    inputs: Inputs, fates: Sequence[Fate], ranked: int, because: str, baseline: Money | None, ending: str
+) -> str:
     policy = inputs.policy
     base = f"baseline {amount(baseline.amount)} {baseline.currency}" if baseline else "no baseline"
-    words = f"Policy {policy.id} ({policy.order.value}), {base}, spent {amount(inputs.spent.amount)}"
-    words += f"{_because(reasons, THIRD_PART)}: "
-    ranked = len(fates) - sum(reasons.values())
+    words = f"Policy {policy.id} ({policy.order.value}), {base}, spent {amount(inputs.spent.amount)}{because}: "
     if not ranked:
         return f"{words}nothing chosen, {ending}."
     first = next(fate for fate in fates if fate.rank == 1)
@@ -96,16 +94,8 @@ def _switch(inputs: Inputs) -> str:
     return words + (f", after {', '.join(inputs.tried)}." if inputs.tried else ".")
 
 
-def _count(reasons: Reasons, steps: Collection[str]) -> int:
-    return sum([count for (step, _), count in reasons.items() if step in steps])
-
-
-def _because(reasons: Reasons, steps: Collection[str]) -> str:
-    """` (2 capability, 1 disabled)`, most frequent first; empty where no fate has one of these steps."""
-    counts: dict[str, int] = {}
-    for (step, reason), count in reasons.items():
-        if step in steps:
-            counts[reason] = counts.get(reason, 0) + count
+def _because(counts: Counts) -> str:
+    """` (2 capability, 1 disabled)`, most frequent first; empty where no fate has one of these reasons."""
     if not counts:
         return ""
     most_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -74,7 +74,7 @@ def select(inputs: Inputs) -> Decision:
     round_ = Round(
         inputs=inputs,
         candidates=candidates,
-        baseline=None if baseline is None else Money(inputs.currency, baseline),
+        baseline=None if baseline is None else Money.unchecked(inputs.currency, baseline),
         reached=final.reached,
         excluded=final.excluded,
         emergency=final.emergency,

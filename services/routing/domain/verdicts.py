@@ -154,10 +154,9 @@ def _fates(round_: Round, field: Sequence[Candidate]) -> tuple[Fate, ...]:
 
 
 def _fate(currency: str, candidate: Candidate, word: str, rank: int, drop: Drop) -> Fate:
-    bound, amount = candidate.bound, candidate.quote
+    bound, _, _, _, _, amount, state, rate, free, _, _ = candidate
     step, reason, figures, _, _ = drop
     quote = None if amount is None else money(currency, amount)
-    state, rate, free = candidate.health, candidate.success_rate, candidate.free_slots
     name, channel, tier, priority = bound.told
     values = (name, channel, tier, word, rank, step, reason, figures, quote, state, rate, free, priority)
     return _new(Fate, values)
