@@ -9,7 +9,7 @@ from services.provider_adapter.domain.table import FaultTable
 
 GENERIC = FaultTable(
     provider="generic",
-    headers=("x-fal-error-type", "x-error-code", "x-error-type"),
+    headers=("x-fal-error-type", "x-error-code", "x-error-type", "x-amzn-errortype", "x-ms-error-code"),
     errors_of_polls_judge=True,
 )
 

@@ -1,5 +1,6 @@
 """One HTTP exchange as values: the request that an adapter builds, the response that it reads, or the way it broke."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -39,6 +40,23 @@ class Broken(StrEnum):
     INCOMPLETE_BODY = "incomplete_body"
     TOO_LARGE = "too_large"
     PROTOCOL = "protocol"
+
+
+# The same in the words of other clients. What may have happened while bytes were under way is not in it.
+_SYNONYMS = (
+    (re.compile(r"refused"), Broken.CONNECT_REFUSED),
+    (re.compile(r"dns|name.?resolution|resolve|enotfound|getaddrinfo"), Broken.DNS),
+    (re.compile(r"unreach"), Broken.NETWORK_UNREACHABLE),
+    (re.compile(r"handshake|certificate|(ssl|tls).?(cert|verif)"), Broken.TLS),
+    (re.compile(r"conn\w*.?time(d)?.?out"), Broken.CONNECT_TIMEOUT),
+)
+
+
+def broken_of(name: str) -> Broken | None:
+    """The way that a name means, in our words or in those of other clients; None for what nobody knows."""
+    lowered = name.strip().lower()
+    ours = next((how for how in Broken if how.value == lowered), None)
+    return ours or next((how for pattern, how in _SYNONYMS if pattern.search(lowered)), None)
 
 
 BEFORE_SENDING = frozenset(

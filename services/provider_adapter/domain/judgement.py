@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from libs.faults.fault import Fault
-from libs.faults.registry import CODES, Category
+from libs.faults.registry import CODES, Category, Scope
 from services.provider_adapter.domain import wording
-from services.provider_adapter.domain.exchange import BEFORE_SENDING, Broken, Phase, Reply
+from services.provider_adapter.domain.exchange import BEFORE_SENDING, Phase, Reply, broken_of
 from services.provider_adapter.domain.reading import Clue, Reading, Shape, of_document, read
 from services.provider_adapter.domain.table import FaultTable
 from services.provider_adapter.domain.waits import retry_after_ms
@@ -42,6 +42,8 @@ _BY_STATUS = {
 }  # fmt: skip
 # Answers of somebody between us and the provider: without an application's own words they prove nothing.
 _GATEWAY = frozenset({502, 504, *range(520, 530)} - {529})
+# The size of this one request, whatever code stands beside it (some call it a rate limit).
+_TOO_LARGE = frozenset({413, 414, 431})
 _ENDED = re.compile(r"fail|err|abort|reject|succe|complet|done|finish|time")
 _NOT_ARRIVED = {"pool_timeout": "rate_limited"}
 
@@ -97,6 +99,8 @@ def find(reply: Reply, reading: Reading, table: FaultTable) -> Finding:
         ours = table.lookup(clue.text, said, reply.status)
         if ours:
             return Finding(ours, clue.path, clue.text, said, proven=True)
+    if reply.status in _TOO_LARGE:
+        return Finding("invalid_request", f"status {reply.status}", theirs, said, proven=True)
     for clue in (*reading.codes, *headers):
         ours = wording.strong(wording.in_words(clue.text))
         if ours:
@@ -111,7 +115,7 @@ def find(reply: Reply, reading: Reading, table: FaultTable) -> Finding:
 def _weakly(reply: Reply, reading: Reading, theirs: str, said: str) -> Finding:
     """What the status says, or, when it says little, what weak words say."""
     status = _status(reply, reading)
-    by_status = _BY_STATUS.get(status, "invalid_request" if 400 <= status < 500 else "")
+    by_status = _BY_STATUS.get(status, "")
     for clue in reading.codes:
         if "!" in clue.path and wording.weak(wording.in_words(clue.text)):
             # a wrapped code outweighs the status of what wraps it
@@ -128,6 +132,7 @@ def _weakly(reply: Reply, reading: Reading, theirs: str, said: str) -> Finding:
             # "please upload a valid file" under a 400 is no failure of the provider
             if ours and not (ours == "provider_error" and status in (400, 422)):
                 return Finding(ours, clue.path, theirs, clue.text)
+    by_status = by_status or ("invalid_request" if 400 <= status < 500 else "")
     return Finding(by_status, f"status {status}" if by_status else "", theirs, said)
 
 
@@ -171,7 +176,8 @@ def _of_question(finding: Finding, reply: Reply, reading: Reading, table: FaultT
     if finding.ours == "task_lost" or (reply.status == 404 and finding.evidence.startswith("status")):
         return Finding("task_lost", finding.evidence, finding.theirs, finding.said), False
     if finding.ours == SUBMISSION_UNKNOWN:
-        return Finding("provider_error", finding.evidence, finding.theirs, finding.said), False
+        ended = reply.status < 300 and _ENDED.search(reading.state.lower()) is not None
+        return Finding("provider_error", finding.evidence, finding.theirs, finding.said), ended
     if reply.status < 300 and reading.shape in (Shape.EMPTY, Shape.CUT, Shape.HTML, Shape.BINARY, Shape.TEXT):
         return Finding("malformed_reply", f"body ({reading.shape.value})", said=finding.said), True
     if reply.status < 300:
@@ -188,7 +194,9 @@ def _of_record(finding: Finding, reading: Reading) -> tuple[Finding, bool]:
     """What a readable record of a job proves that is no success. A state that nobody knows is no failure."""
     state = f"state {reading.state[:40]!r}"
     if finding.ours:
-        return finding, True
+        # without a state it is no record of the job: a code of capacity or of the account is about the question
+        of_question = CODES[finding.ours].category is Category.CAPACITY or CODES[finding.ours].scope is Scope.CHANNEL
+        return finding, bool(reading.state) or not of_question
     if not reading.state:
         return Finding("malformed_reply", "the record names no state"), True
     if "cancel" in reading.state.lower():
@@ -200,10 +208,9 @@ def _of_record(finding: Finding, reading: Reading) -> tuple[Finding, bool]:
 
 def _of_transport(error: str) -> Finding:
     """What a broken exchange proves: before the body was sent, that nothing happened; after it, nothing."""
-    try:
-        how = Broken(error)
-    except ValueError:
-        return Finding(SUBMISSION_UNKNOWN, f"transport {error}")
+    how = broken_of(error)
+    if how is None:
+        return Finding(SUBMISSION_UNKNOWN, f"transport {error[:80]}")
     if how in BEFORE_SENDING:
         return Finding(_NOT_ARRIVED.get(how.value, "connect_failed"), f"transport {how.value}")
     return Finding(SUBMISSION_UNKNOWN, f"transport {how.value}")

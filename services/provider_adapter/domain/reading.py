@@ -6,7 +6,7 @@ Providers wrap one another: a message may hold JSON as text, an error may sit in
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -58,7 +58,7 @@ class Reading:
 # Names under which codes and messages are found; compared in lower case without underscores.
 _CODES = frozenset(
     "code errorcode errcode failurecode failcode statuscode type errortype reason name finishreason stopreason"
-    " blockreason status state taskstatus rejectionreason".split()
+    " blockreason status state taskstatus rejectionreason quotaid".split()
 )
 _STATES = frozenset({"status", "state", "taskstatus"})
 _MESSAGES = frozenset(
@@ -70,7 +70,10 @@ _SKIPPED = frozenset(
     "prompt input inputs text output outputs logs url urls request revisedprompt docurl id requestid traceid ctx loc"
     " metrics usage safetyratings embedding audio b64json image images video model object version query".split()
 )
-_WRAPPERS = frozenset({"output", "request"})  # an object of that name may wrap the task itself
+# Flags that tell something by one of their values: the job is over, or its result was filtered.
+_FLAGS = {"done": True, "respectmoderation": False}
+_FLAGGED = {"done": "ended", "respectmoderation": "code"}
+_WRAPPERS = frozenset({"output", "request", "video"})  # an object of that name may wrap the task itself
 _FINE = frozenset(
     {"", "0", "200", "ok", "success", "succeed", "succeeded", "completed", "stop", "none", "null", "error"}
 )
@@ -90,6 +93,9 @@ def read(body: bytes, media_type: str = "") -> Reading:
         try:
             return of_document(json.loads(stripped))
         except (ValueError, RecursionError):
+            lines = _json_lines(stripped)
+            if lines:
+                return _last_of(lines)
             if "json" in media_type or stripped[:1] in ("{", "["):
                 return Reading(Shape.CUT)
     if re.match(r"(?:event|data|id|retry)\s*:|:", stripped):
@@ -104,12 +110,17 @@ def read(body: bytes, media_type: str = "") -> Reading:
 
 def of_document(document: Any, root: str = "body") -> Reading:
     """Read a JSON value that is already parsed."""
+    if isinstance(document, str):
+        inner = embedded(document)
+        if inner is None:
+            return Reading(Shape.JSON, document, messages=(Clue(root, document[:TEXT_LIMIT]),))
+        document, root = inner, f"{root}!"
     clues = list(_walk(root, document, 0))[:CLUE_LIMIT]
     codes = sorted((clue for kind, clue in clues if kind == "code"), key=lambda clue: -clue.depth)
     # "status" holds now a code, now the state of a task: it is asked after the codes proper.
     codes += sorted((clue for kind, clue in clues if kind == "state" and _telling(clue.text)), key=lambda c: -c.depth)
     messages = sorted((clue for kind, clue in clues if kind == "message"), key=lambda clue: -clue.depth)
-    state = next((clue.text for kind, clue in clues if kind == "state"), "")
+    state = next((clue.text for kind, clue in clues if kind in ("state", "ended")), "")
     detail = document.get("detail") if isinstance(document, Mapping) else None
     listed = isinstance(detail, list) and any(isinstance(item, Mapping) and "type" in item for item in detail)
     return Reading(Shape.JSON, document, tuple(codes), tuple(messages), state, listed)
@@ -135,6 +146,9 @@ def _field(path: str, name: str, value: Any, depth: int) -> Iterator[tuple[str, 
         return
     if flat == "refusal" and isinstance(value, str) and value:
         yield "code", Clue(path, "refusal", depth + 1)
+        return
+    if value is _FLAGS.get(flat):
+        yield _FLAGGED[flat], Clue(path, "content_filtered" if _FLAGGED[flat] == "code" else flat, depth + 1)
         return
     if isinstance(value, Mapping):
         yield from _walk(path, value, depth + 1)
@@ -178,9 +192,22 @@ def embedded(text: str) -> Any:
     return value if isinstance(value, Mapping | list) else None
 
 
+def _json_lines(text: str) -> list[Any]:
+    """The values of a stream of JSON lines; empty when it is none."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        return [json.loads(line) for line in lines] if len(lines) > 1 else []
+    except (ValueError, RecursionError):
+        return []
+
+
 def _events(text: str) -> Reading:
-    """A stream of server-sent events: the last one that tells of a failure, else the last one."""
-    readings = [of_document(value) for value in event_documents(text)]
+    return _last_of(event_documents(text))
+
+
+def _last_of(values: Iterable[Any]) -> Reading:
+    """A stream of events: the last one that tells of a failure, else the last one."""
+    readings = [of_document(value) for value in values]
     failed = [reading for reading in readings if reading.codes or reading.messages]
     chosen = (failed or readings or [Reading(Shape.EVENTS)])[-1]
     return Reading(Shape.EVENTS, chosen.document, chosen.codes, chosen.messages, chosen.state)

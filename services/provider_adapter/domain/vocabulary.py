@@ -6,6 +6,8 @@ Earlier lines win: the more particular meaning stands before the more general on
 import re
 from dataclasses import dataclass
 
+from services.provider_adapter.domain.languages import FOREIGN
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -20,11 +22,22 @@ def word(ours: str, *patterns: str) -> Word:
     return Word(re.compile("|".join(patterns)), ours)
 
 
+def _in_any_language(line: Word) -> Word:
+    return word(line.ours, line.pattern.pattern, *FOREIGN.get(line.ours, ()))
+
+
 # A submission that the provider has seen before, or a call that its own proxy gave up: nothing is proved.
 UNPROVEN = "submission_unknown"
 
-STRONG = (
-    word("provider_error", r"moderation response error", r"content security detection error"),
+_ENGLISH = (
+    # the moderation itself failed: nothing was moderated
+    word(
+        "provider_error",
+        r"malformed function call",
+        r"moderation response error",
+        r"content security detection error",
+        r"moderation (service|system|server|api)\b.{0,40}\b(unavailable|timed? ?out|error|not responding|down)\b",
+    ),
     word(
         "task_lost",
         (
@@ -32,7 +45,6 @@ STRONG = (
             r"|creation)s?\b[^.]{0,60}\b(not found|not founed|does not exist|no longer exists?|unknown id)"
         ),
         "job not found",
-        "任务不存在",
         "^(task|job|request) (not exist|unknown)",
     ),
     word(
@@ -45,6 +57,8 @@ STRONG = (
         "already have a request",
         "duplicate (request|id|task)",
         "request cancell?ed by client",
+        r"upstream (request )?time(d )?out",
+        "context deadline exceeded",
         "client closed request",
     ),
     word(
@@ -53,11 +67,12 @@ STRONG = (
         "privacy information",
         "privacyinformation",
         "another person without",
+        r"(identifiable|recogni[sz]able) (face|person|people|individual)",
+        "deep ?fake",
+        "impersonat",
         "public figure",
         "celebrit",
         "likeness",
-        "真人",
-        "人脸隐私",
     ),
     word(
         "content_rejected",
@@ -65,7 +80,7 @@ STRONG = (
         "moderat(ed|ion)",
         "content[ _]polic",
         "content[ _](filter|check|block|moderation|violat)",
-        "safety (system|filter|polic|guideline|input|output|check|violation)",
+        "safety (system|filter|classif|polic|guideline|input|output|check|violation)",
         r"^(image |input preprocessing )?safety\b",
         "nsfw",
         "prohibited content",
@@ -73,8 +88,9 @@ STRONG = (
         r"violat\w* (our |the |of )*(usage |content |community )?(polic|guideline|terms)",
         "usage polic",
         "risk (detection|control)",
-        "inappropriate (content)?",
-        "infringement",
+        "inappropriate",
+        "infring(e|es|ing|ement)",
+        "intellectual property",
         "copyright",
         "data inspection failed",
         "illegal detected",
@@ -86,13 +102,24 @@ STRONG = (
         "^refusal$",
         "refused to (generate|answer)",
         "harmful content",
-        "unsafe content",
-        "违法违规",
-        "违规",
-        "敏感",
-        "不安全",
-        "审核(不通过|失败|未通过)",
-        "内容安全",
+        "unsafe (content|results?|images?|output|prompt)",
+        "(disallowed|explicit|adult|sexual|violent|graphic) content",
+        "nudity",
+        "hate(ful)? speech",
+        "self[ -]harm",
+        "harmful (prompt|output|request|image)",
+        "(trust and |child )safety",
+        "goes against (our|the) ",
+        "acceptable use polic",
+        r"violat\w* (our |the )?guideline",
+        "risk not pass",
+        r"\bviolen(ce|t)\b",
+        r"\b(weapons?|terroris[mt]|gore|minors)\b",
+        "policy[- ]violat",
+        "banned (word|term|content|phrase)",
+        r"\b(content|prompt)\b[^.]{0,20}\b(not (permitted|allowed)|prohibited|forbidden|disallowed)",
+        "we (do not|don't|cannot|can't) (generate|create)",
+        "high risk",
     ),
     word(
         "balance_exhausted",
@@ -100,6 +127,13 @@ STRONG = (
         r"(plan|package|subscription)( package)? (has |is )?expired",
         r"specified api usage limits",
         "insufficient[ _](user )?(balance|credit|quota|fund)",
+        "not enough (wallet|balance|credit|fund|quota)",
+        "payment method",
+        r"n[o']t have enough (credits?|balance|funds)",
+        "(outstanding|unpaid) invoice",
+        r"(monthly|account|team|organi[sz]ation)\w* (budget|quota|spend\w*)\b.{0,20}(exceed|reach|exhaust)",
+        "total request limit reached",
+        "exceeded your current quota, please check your plan and billing(?!.*(rate-limit|for metric|retry in))",
         "(balance|credit)s?( balance)? (is |are |was )?(too low|insufficient|exhausted|depleted|not enough)",
         "(exhausted|depleted|low|negative) (your )?(balance|credit)",
         "arrear",
@@ -118,11 +152,6 @@ STRONG = (
         "please (recharge|top up)",
         "key limit exceeded",
         "out of credits?",
-        "欠费",
-        "余额(不足|已用尽)",
-        "剩余额度",
-        "资源包余量已用尽",
-        "充值",
     ),
     word(
         "account_forbidden",
@@ -136,11 +165,10 @@ STRONG = (
         "unusual activity",
         "workspace access denied",
         "user un ?auth",
-        "未实名",
-        "停服",
         "stop using",
         "banned",
         "attention required",
+        "(blocked by|triggered) (the |our |a )?(security|web application|firewall|waf)",
     ),
     word(
         "model_unavailable",
@@ -149,11 +177,15 @@ STRONG = (
         r"not purchased",
         (
             r"model\w*\b[^.]{0,60}\b(not found|not exist|does not exist|do not exist|no longer|unavailable"
-            r"|is disabled|disabled|not available|access denied|has been (deprecated|retired)|decommissioned"
-            r"|taken offline|not open|not activated)"
+            r"|is disabled|disabled|not available|access denied|deprecated|retired|discontinued|restricted"
+            r"|decommissioned|taken offline|not open|not activated)"
         ),
         "not activated the model",
-        r"(invalid|unsupported|unknown) model\b",
+        r"(invalid|unsupported|unknown|no such) model\b",
+        r"\bmodel [`'\"]?[\w./:-]+[`'\"]? (is |are )?(currently )?not supported\b",
+        r"model identifier\b.{0,20}\binvalid",
+        r"not (been )?granted access to (the |this )?model",
+        r"\bendpoint\b.{0,40}\b(is|was|has been) (closed|deleted|disabled)\b",
         "model not supported",
         r"(deployment|endpoint|application|engine)s?\b[^.]{0,60}\b(not found|does not exist|closed endpoint)",
         "no (available )?(endpoints?|channels?) (found )?for",
@@ -172,12 +204,6 @@ STRONG = (
         "unauthorized access to requested resource",
         r"(api|model) \S{1,60} does not exist",
         "is not found for api",
-        "不支持的模型",
-        "无可用渠道",
-        "无权访问模型",
-        "模型不存在",
-        "正在开通",
-        "未开通",
     ),
     word(
         "key_invalid",
@@ -186,7 +212,9 @@ STRONG = (
             r"|revoked|reported as leaked|missing|not found|disabled|unauthorized)"
         ),
         "(invalid|incorrect|wrong|missing|expired|no) (api|access|subscription|auth)[ _-]?(key|token|credential)",
-        "invalid (authentication )?(token|credential|authorization|key|signature)",
+        r"invalid (authentication )?(tokens?|credentials?|authorization|keys?|signature)\b",
+        r"security token\b.{0,40}\b(invalid|expired|missing)",
+        "unrecognized client",
         "authentication (failed|error|failure|fails)",
         "authentication token",
         "unauthenticated",
@@ -200,9 +228,6 @@ STRONG = (
         "signature (failure|expire|does not match)",
         "auth failure",
         "api[ _-]?key invalid",
-        "无效的令牌",
-        "令牌(已过期|无效)",
-        "鉴权失败",
     ),
     word(
         "out_of_stock",
@@ -214,9 +239,10 @@ STRONG = (
         "startup timeout",
         "start in time",
         "resource (is )?insufficient",
-        "资源不足",
         "no free (gpu|machine)",
         "^expired$",
+        "(task|job) expired",
+        "waited too long",
     ),
     word(
         "rate_limited",
@@ -229,7 +255,14 @@ STRONG = (
         "overload",
         "slow down",
         "high (traffic|concurrency|frequency|demand)",
-        "(server|system|service|model)s? (is |are )?(too )?busy",
+        "(server|system|service|model|worker|runner|machine|instance|gpu|node)s? (is |are )?(all |too )?busy",
+        "too many (pending|queued|active|running|outstanding|inflight) ",
+        r"\bmodel\b.{0,40}\b(is |being |currently )+load(ing|ed)\b",
+        "(instance|at) (maxed|capacity)",
+        "high load",
+        "in[ -]flight (spending )?budget",
+        r"\bper (minute|day)\b",
+        "(hourly|daily) (limit|quota|cap)",
         "capacity (exceeded|reached)",
         "tier capacity",
         "(requests?|tokens?|images?) per (min|second|day|hour)",
@@ -248,10 +281,6 @@ STRONG = (
         "^token limit$",
         "resource has been exhausted",
         "quota exceeded, please increase",
-        "请求过于频繁",
-        "并发",
-        "超过配额",
-        "限流",
     ),
     word(
         "material_unreachable",
@@ -283,8 +312,6 @@ STRONG = (
         "image type",
         "check face",
         "face detection",
-        "(图片|音频|视频)解码失败",
-        "下载失败",
     ),
     word(
         "invalid_request",
@@ -311,8 +338,10 @@ STRONG = (
         "invisible char",
         "json payload",
         "is mandatory",
+        "image no text",
+        "does not support synchronous calls",
         "too many (images|videos|audios|items|inputs)",
-        "文本过长",
-        "请求体太大",
     ),
 )
+
+STRONG = tuple(map(_in_any_language, _ENGLISH))

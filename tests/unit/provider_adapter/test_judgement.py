@@ -110,6 +110,50 @@ def test_a_readable_answer_of_the_wrong_shape() -> None:
     assert judged(200, '{"cut": ', synchronous=True).code == "submission_unknown"
 
 
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("connection_refused", Category.SUPPLY),
+        ("ECONNREFUSED", Category.SUPPLY),
+        ("getaddrinfo ENOTFOUND", Category.SUPPLY),
+        ("certificate_verify_failed", Category.SUPPLY),
+        ("ConnectTimeout", Category.SUPPLY),
+        ("ReadTimeout", Category.UNKNOWN),
+        ("timeout", Category.UNKNOWN),
+        ("tls_eof_in_body", Category.UNKNOWN),
+        ("nobody knows", Category.UNKNOWN),
+    ],
+)
+def test_how_it_broke_in_the_words_of_other_clients(name: str, category: Category) -> None:
+    """ERR-1a: only a word for a connection that never came about frees a submission; any other word leaves it open."""
+    assert judge(Reply(transport_error=name), Phase.SUBMIT, GENERIC, NOW).category is category
+
+
+def test_a_refused_question_under_a_200_is_no_verdict() -> None:
+    """HLT-13: a 200 without a state that says "too fast" or "no key" is about the question; with a state, the job."""
+    for body, reason in (
+        ({"code": 429, "msg": "too fast"}, "rate_limited"),
+        ({"code": 401, "msg": "x"}, "key_invalid"),
+    ):
+        fault = judged(200, body, Phase.POLL)
+        assert (fault.code, fault.metadata["reason"]) == ("poll_failed", reason)
+    assert judged(200, {"status": "failed", "error": "insufficient balance"}, Phase.POLL).code == "balance_exhausted"
+    assert judged(200, {"done": True, "error": {"code": 8, "message": "Resource exhausted"}}, Phase.POLL).code == (
+        "rate_limited"
+    )
+
+
+def test_a_job_that_failed_by_a_lost_call_of_its_own_has_failed() -> None:
+    """ERR-1: what is unknown inside the provider is known of the job: it failed, and that is the supply's."""
+    fault = judged(200, {"status": "failed", "error": "upstream request timeout"}, Phase.POLL)
+    assert (fault.code, fault.category) == ("provider_error", Category.SUPPLY)
+
+
+def test_a_size_is_no_rate() -> None:
+    """ERR-1: 413 is about this one request, also where the code beside it says "rate limit"."""
+    assert judged(413, {"error": {"code": "rate_limit_exceeded", "message": "TPM"}}).code == "invalid_request"
+
+
 @given(st.integers(100, 599), st.binary(max_size=100), st.sampled_from(Phase), st.booleans())
 def test_every_reply_is_judged(status: int, body: bytes, phase: Phase, synchronous: bool) -> None:
     """ERR-1: total; unknown is never retryable, content and request neither; supply and capacity always."""

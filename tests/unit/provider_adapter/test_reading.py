@@ -25,8 +25,11 @@ ERROR = {"error": {"code": CODE, "message": "may contain sensitive information"}
         {"code": "success", "data": {"status": "FAILURE", "fail_reason": "task failed", "data": ERROR}},
         {"Response": {"Error": {"Code": CODE, "Message": "x"}}},
         {"output": {"task_status": "FAILED", "code": CODE, "message": "x"}},
+        json.dumps(ERROR),
+        [[ERROR]],
+        {"video": {"error": ERROR}},
     ],
-    ids=["plain", "list", "text", "words", "raw", "details", "twice", "response", "output"],
+    ids="plain list text words raw details twice response output whole lists video".split(),
 )
 def test_the_innermost_code_is_found_first(wrapped: Any) -> None:
     """ERR-1: a wrapper's own code never hides the one that it wraps."""
@@ -52,6 +55,29 @@ def test_the_innermost_code_is_found_first(wrapped: Any) -> None:
 def test_the_shape_of_a_body(body: bytes, shape: Shape) -> None:
     """ERR-1a: what cannot be read has a shape that says so."""
     assert read(body).shape is shape
+
+
+def test_lines_of_json_are_a_stream() -> None:
+    """ERR-1: the line that tells of a failure is found; one object over several lines is no stream."""
+    body = b'{"response": "He"}\n{"error": "server busy"}\n{"done": true}\n'
+    reading = read(body)
+    assert (reading.shape, reading.messages[0].text) == (Shape.EVENTS, "server busy")
+    assert read(b'{"response":\n"He"').shape is Shape.CUT
+
+
+@pytest.mark.parametrize(
+    ("body", "state", "codes"),
+    [
+        ({"done": True}, "done", ()),
+        ({"done": False}, "", ()),
+        ({"video": {"respect_moderation": False}}, "", ("content_filtered",)),
+        ({"video": {"respect_moderation": True}}, "", ()),
+    ],
+)
+def test_flags_tell_by_one_of_their_values(body: Any, state: str, codes: tuple[str, ...]) -> None:
+    """ERR-1: `done: true` is a state, `respect_moderation: false` a refusal; the other value is silence."""
+    reading = read(json.dumps(body).encode())
+    assert (reading.state, tuple(clue.text for clue in reading.codes)) == (state, codes)
 
 
 def test_what_users_and_models_wrote_is_no_evidence() -> None:

@@ -18,6 +18,8 @@ TABLE = FaultTable(
         Row("1102", "balance_exhausted"),
         Row("1103", "model_unavailable"),
         Row("1200", "invalid_request"),
+        # our own token, of a task that is there: an earlier request was taken
+        Row("1201", "submission_unknown", says=r"external_(task_)?id\b.*(duplicat|exist|repeat)"),
         Row("1201", "invalid_request"),
         Row("1202", "model_unavailable"),
         Row("1203", "model_unavailable"),
