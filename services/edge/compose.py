@@ -11,8 +11,10 @@ from starlette.routing import Router
 
 from libs.blobs.blob import Blobs
 from libs.blobs.opening import open_blobs
+from libs.fetching.fetcher import Fetcher, rules_of
 from libs.host.hosted import Registration
 from libs.kernel.world import World
+from libs.materials.intake import Intake
 from libs.store.database import Database
 from libs.store.migrations import migrate
 from libs.telemetry import metrics as process_metrics
@@ -21,7 +23,7 @@ from pointsman.edge.v1.key_service_pb2_grpc import add_KeyServiceServicer_to_ser
 from services.edge.app.authenticate import Authenticator
 from services.edge.app.create_run import CreateRun
 from services.edge.app.reveal import Reveal
-from services.edge.app.url_policy import LiteralUrlPolicy
+from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import keys
 from services.edge.peers.capacity import CapacityPeer
 from services.edge.peers.catalog import CatalogPeer
@@ -119,6 +121,7 @@ class EdgeContext:
         self._house.draining.set()
         try:
             await self.listener.stop()
+            await self._house.intake.close()
         finally:
             if self._database is not None:
                 await self._database.close()
@@ -133,11 +136,13 @@ class House:
         channels: Any,
         world: World,
         stores: tuple[Keys, Owners],
+        intake: Intake,
         blobs: Blobs,
         metrics: Metrics,
     ) -> None:
         self.settings = settings
         self.world = world
+        self.intake = intake
         self.draining = asyncio.Event()
         self._keys, self._owners = stores
         self._blobs = blobs
@@ -157,7 +162,7 @@ class House:
     def app(self) -> Shell:
         """The HTTP side."""
         settings, reveal = self.settings, self._reveal
-        create = CreateRun(self._runs, reveal, self._blobs, LiteralUrlPolicy(settings.allow_private_urls), self.world)
+        create = CreateRun(self._runs, TakeMaterials(self.intake, reveal, self._blobs), self.world)
         parts = (
             RunRoutes(self._runs, reveal, create, settings.body_limit_bytes),
             self._streams(),
@@ -199,14 +204,21 @@ class House:
 
 
 def build(
-    settings: Settings, channels: Any, world: World, *, blobs: Blobs | None = None, metrics: Metrics | None = None
+    settings: Settings,
+    channels: Any,
+    world: World,
+    *,
+    blobs: Blobs | None = None,
+    metrics: Metrics | None = None,
+    fetcher: Fetcher | None = None,
 ) -> EdgeContext:
-    """The context, not yet at work. It calls runs, routing, health and capacity."""
+    """The context, not yet at work. It calls runs, routing, health and capacity, and fetches what users name by URL."""
     kept = blobs or open_blobs(settings.blobs)
     counted = metrics or process_metrics.PROCESS
+    intake = Intake(fetcher or Fetcher(rules_of(settings.allow_private_urls)), kept)
     if settings.database_url == "memory:":
         stores: tuple[Keys, Owners] = (MemoryKeys(), MemoryOwners())
-        return EdgeContext(settings, House(settings, channels, world, stores, kept, counted), None)
+        return EdgeContext(settings, House(settings, channels, world, stores, intake, kept, counted), None)
     database = Database(settings.database_url, schema=SCHEMA)
-    house = House(settings, channels, world, (PostgresKeys(database), PostgresOwners(database)), kept, counted)
+    house = House(settings, channels, world, (PostgresKeys(database), PostgresOwners(database)), intake, kept, counted)
     return EdgeContext(settings, house, database)

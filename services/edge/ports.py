@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from libs.blobs.blob import Blob
 from services.edge.domain import alert_shapes, past_shapes, replay_shapes, shapes
 from services.edge.domain.keys import Key
 from services.edge.domain.orders import Order
@@ -208,9 +209,21 @@ class Capacity(Protocol):
         ...
 
 
-class UrlPolicy(Protocol):
-    """Which user-supplied URLs may be used at all (AUTH-4)."""
+class MaterialIntake(Protocol):
+    """The one way in for materials (AUTH-4): `libs.materials.intake`. `family` is image, video, audio, or "" = any."""
 
     async def refusal(self, url: str) -> str | None:
-        """Why this http(s) URL may not be used, or None. May wait: a policy may have to ask for names."""
+        """Why a URL that others are to call may not be used, or None."""
+        ...
+
+    async def from_url(self, url: str, family: str) -> Blob:
+        """Fetch, judge and keep. Raises NotAllowed or Unfit."""
+        ...
+
+    async def from_bytes(self, content: bytes, family: str) -> Blob:
+        """Judge and keep bytes. Raises Unfit."""
+        ...
+
+    async def check(self, blob: Blob, family: str) -> None:
+        """Judge what is kept already. Raises Unfit."""
         ...

@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from libs.faults.fault import Fault
+from libs.fetching.addresses import syntax_reason
 from services.edge.domain.json_values import Reader, pointer_to
-from services.edge.domain.urls import syntax_reason
 
 MATERIAL_KEYS = frozenset({"url", "artifact", "base64"})
-MATERIAL_LISTS = ("reference_images", "reference_videos", "reference_audios")
-MATERIAL_FIELDS = ("first_frame", "last_frame", "image")
+MATERIAL_LISTS = {"reference_images": "image", "reference_videos": "video", "reference_audios": "audio"}
+MATERIAL_FIELDS = {"first_frame": "image", "last_frame": "image", "image": "image"}
+MOST_MATERIALS = 64
 DEGRADATIONS = ("strict", "best_effort")
 PRIORITIES = ("high", "normal", "low")
 BILLING_MODES = ("per_second", "per_request", "per_image", "per_token", "per_character", "per_page")
@@ -31,13 +32,19 @@ DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One material where it stands in the input. Exactly one of the three is not empty; `base64` has a media type."""
+    """One material where it stands in the input. Exactly one of the three is not empty; `base64` has a media type.
+
+    `family` is what its field takes (image, video, audio), "" where any will do. `passed_on`: the URL goes to the
+    provider as it is (pictures in a chat), so it is judged and not fetched.
+    """
 
     pointer: str
     url: str = ""
     artifact: str = ""
     base64: str = ""
     media_type: str = ""
+    family: str = ""
+    passed_on: bool = False
 
     def content(self) -> bytes:
         """The bytes of a base64 material. Fault validation_failed if they cannot be decoded or are none."""
@@ -127,11 +134,41 @@ def _materials(given: dict[str, Any], errors: list[tuple[str, str]]) -> Iterator
     for name in MATERIAL_FIELDS:
         if given.get(name) is not None and not _looks(given[name]):
             errors.append((pointer_to("/input", name), 'must be {"url"}, {"artifact"} or {"base64"}'))
-    for pointer, value in _objects(given, "/input"):
-        if _looks(value):
-            material = _material(value, pointer, errors)
+    count = 0
+    for name, value in given.items():
+        pointer = pointer_to("/input", name)
+        if name == "messages":
+            found = _of_messages(value, pointer, errors)
+        else:
+            found = _of_field(value, pointer, {**MATERIAL_LISTS, **MATERIAL_FIELDS}.get(name, ""), errors)
+        for material in found:
+            count += 1
+            if count == MOST_MATERIALS + 1:
+                errors.append(("/input", f"must hold at most {MOST_MATERIALS} materials"))
+            yield material
+
+
+def _of_field(value: Any, pointer: str, family: str, errors: list[tuple[str, str]]) -> Iterator[Material]:
+    for place, item in _objects(value, pointer):
+        if _looks(item):
+            material = _material(item, place, family, errors)
             if material is not None:
                 yield material
+
+
+def _of_messages(messages: Any, pointer: str, errors: list[tuple[str, str]]) -> Iterator[Material]:
+    """The pictures of a chat: `data:` URLs are content, others are the provider's to fetch."""
+    for place, item in _objects(messages, pointer):
+        picture = item.get("image_url")
+        url = picture.get("url") if isinstance(picture, dict) else None
+        if not isinstance(url, str) or url.startswith("data:"):
+            continue
+        where = pointer_to(place, "image_url")
+        reason = syntax_reason(url)
+        if reason:
+            errors.append((pointer_to(where, "url"), reason))
+        else:
+            yield Material(where, url, family="image", passed_on=True)
 
 
 def _looks(value: Any) -> bool:
@@ -148,7 +185,7 @@ def _objects(value: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from _objects(item, pointer_to(pointer, index))
 
 
-def _material(value: dict[str, Any], pointer: str, errors: list[tuple[str, str]]) -> Material | None:
+def _material(value: dict[str, Any], pointer: str, family: str, errors: list[tuple[str, str]]) -> Material | None:
     reader = Reader(value, pointer, errors)
     before = len(errors)
     url = reader.text("url", longest=8192)
@@ -167,7 +204,7 @@ def _material(value: dict[str, Any], pointer: str, errors: list[tuple[str, str]]
         reader.refuse("artifact", "must be a SHA-256 in 64 lower-case hexadecimal digits")
     elif url and syntax_reason(url):
         reader.refuse("url", syntax_reason(url) or "")
-    return Material(pointer, url, artifact, base64, media_type) if len(errors) == before else None
+    return Material(pointer, url, artifact, base64, media_type, family) if len(errors) == before else None
 
 
 def _encoded(reader: Reader) -> tuple[str, str]:

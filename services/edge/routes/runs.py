@@ -128,7 +128,7 @@ class RunRoutes:
                 "createRun", "POST", "/v1/runs", self.create, "Create a Run; answers before any work is done.", USERS,
                 202, shapes.Run, takes=ORDER_SCHEMA, types=frozenset({JSON}), parameters=(key,),
                 codes=("malformed_request", "model_not_published", "payload_too_large", "unsupported_media_type",
-                       "validation_failed", "url_not_allowed", "idempotency_conflict"),
+                       "validation_failed", "url_not_allowed", "material_unreachable", "idempotency_conflict"),
             ),
             Operation(
                 "listRuns", "GET", "/v1/runs", self.list, "Runs of the key's tenant, newest first.", USERS,

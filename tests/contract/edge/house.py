@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 
 from libs.blobs.local import LocalBlobs
+from libs.fetching.fetcher import Fetcher
 from libs.kernel.world import World
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
@@ -69,7 +70,7 @@ class EdgeHouse:
 
 
 @asynccontextmanager
-async def edge_house(folder: Path, **settings: Any) -> AsyncIterator[EdgeHouse]:
+async def edge_house(folder: Path, fetcher: Fetcher | None = None, **settings: Any) -> AsyncIterator[EdgeHouse]:
     """The edge over fakes, serving but without a port; its store is in memory unless said otherwise."""
     world, clock = steered_world()
     registry = LoopbackRegistry()
@@ -77,7 +78,7 @@ async def edge_house(folder: Path, **settings: Any) -> AsyncIterator[EdgeHouse]:
     blobs, metrics = LocalBlobs(folder / "blobs"), Metrics()
     given = {"database_url": "memory:", "admin_key": ADMIN_KEY, **settings}
     asked = Settings(blobs=str(folder / "blobs"), data_directory=str(folder), http_port=0, **given)
-    context = build(asked, channels, world, blobs=blobs, metrics=metrics)
+    context = build(asked, channels, world, blobs=blobs, metrics=metrics, fetcher=fetcher)
     house = EdgeHouse(context, world, clock, blobs, metrics, channels)
     server = RpcServer(registry=registry, metrics=metrics)
     server.add(lambda s: add_RunsServiceServicer_to_server(house.runs, s))

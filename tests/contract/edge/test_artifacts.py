@@ -7,6 +7,7 @@ import pytest
 
 from tests.contract.edge.house import EdgeHouse
 from tests.contract.edge.test_problems import check
+from tests.support.media import picture
 
 CLIP = bytes(range(256)) * 4
 SHA256 = hashlib.sha256(CLIP).hexdigest()
@@ -21,9 +22,11 @@ async def test_an_upload_is_named_by_its_digest(edge: EdgeHouse) -> None:
             assert made.status_code == 201
             assert made.json() == {"sha256": SHA256, "media_type": "video/mp4", "bytes": 1024, "url": PATH}
             assert made.headers["location"] == PATH
-        order = {"model": "clip", "input": {"prompt": "x", "first_frame": {"artifact": SHA256}}}
+        frame = (await client.post("/v1/artifacts", content=picture(), headers={"content-type": "text/html"})).json()
+        assert frame["media_type"] == "image/png", "media are named by what they are"
+        order = {"model": "clip", "input": {"prompt": "x", "first_frame": {"artifact": frame["sha256"]}}}
         assert (await client.post("/v1/runs", json=order)).status_code == 202
-    assert edge.runs.created[0].input["first_frame"]["artifact"] == SHA256
+    assert edge.runs.created[0].input["first_frame"]["artifact"] == frame["sha256"]
 
 
 async def test_uploads_are_bounded_and_typed(edge: EdgeHouse) -> None:

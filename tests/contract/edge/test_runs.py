@@ -7,6 +7,7 @@ import pytest
 
 from libs.faults.fault import Fault
 from tests.contract.edge.house import EdgeHouse
+from tests.support.media import picture
 
 ORDER = {"model": "clip", "input": {"prompt": "a crane at dawn", "duration_s": 5}}
 RUN_FIELDS = {
@@ -180,18 +181,16 @@ async def test_keys_are_the_tenants_own_and_failures_are_not_remembered(edge: Ed
 async def test_media_in_the_body_become_artifacts(edge: EdgeHouse) -> None:
     """EDG-2: base64 materials are kept as blobs, travel as digests, and belong to the tenant that sent them."""
     user, other = await edge.user(), await edge.user("other")
-    picture = b"\x89PNG not really"
-    sha256 = hashlib.sha256(picture).hexdigest()
-    image = {"base64": base64.b64encode(picture).decode(), "media_type": "image/png"}
-    url = {"url": "https://example.com/a.png?x=1"}
-    body = {"model": "clip", "input": {"prompt": "x", "reference_images": [image, url], "first_frame": image}}
+    content = picture()
+    sha256 = hashlib.sha256(content).hexdigest()
+    image = {"base64": base64.b64encode(content).decode(), "media_type": "image/png"}
+    body = {"model": "clip", "input": {"prompt": "x", "reference_images": [image], "first_frame": image}}
     made = await user.post("/v1/runs", json=body)
     assert made.status_code == 202, made.text
     sent = edge.runs.created[0].input
     assert sent["reference_images"][0]["artifact"] == sha256
-    assert sent["reference_images"][1]["url"] == url["url"]
     assert sent["first_frame"]["artifact"] == sha256
-    assert (await user.get(f"/v1/artifacts/{sha256}")).content == picture
+    assert (await user.get(f"/v1/artifacts/{sha256}")).content == content
     assert (await other.get(f"/v1/artifacts/{sha256}")).status_code == 404
 
 
