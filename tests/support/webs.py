@@ -44,7 +44,7 @@ Page = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 @dataclass
 class Site:
-    """A server on one address. `pages` are answers by path, as raw bytes or as what writes them; `heard` the requests."""
+    """A server on one address. `pages` are answers by path, raw bytes or what writes them; `heard` the requests."""
 
     port: int
     pages: dict[str, bytes | Page] = field(default_factory=dict)

@@ -44,7 +44,7 @@ def test_public_urls_pass(url: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_web_address(url: str) -> None:
-    """AUTH-4: other schemes, users in a URL, control characters, other protocols' ports and broken hosts are refused."""
+    """AUTH-4: other schemes, users in a URL, control characters, other protocols' ports, broken hosts are refused."""
     assert syntax_reason(url) is not None
 
 
