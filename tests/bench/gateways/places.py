@@ -22,7 +22,7 @@ import yaml
 from cli.demo.stage import free_ports
 from tests.support import processes
 
-LITELLM, PORTKEY = "litellm[proxy]==1.110.2", "@portkey-ai/gateway@1.15.2"
+LITELLM, PORTKEY = "litellm[proxy]==1.108.7", "@portkey-ai/gateway@1.15.2"
 PEERS = processes.ROOT / ".build" / "peers"
 START_S = 90.0
 ADMIN_KEY = "pm_bench_admin"
