@@ -10,9 +10,11 @@ from services.provider_adapter.adapters.registry import ADAPTERS
 from services.provider_adapter.app.cancel import CancelJob
 from services.provider_adapter.app.classify import ClassifyFailure
 from services.provider_adapter.app.conversation import Conversation
+from services.provider_adapter.app.invoke import InvokeCall
 from services.provider_adapter.app.media import MediaWorks
 from services.provider_adapter.app.poll import PollJob
 from services.provider_adapter.app.reconcile import ReconcileJob
+from services.provider_adapter.app.stream import StreamCall
 from services.provider_adapter.app.submit import SubmitJob
 from services.provider_adapter.driver import HttpDriver
 from services.provider_adapter.ports import MediaStore, Secrets, Transport
@@ -55,6 +57,8 @@ def assemble(
             poll=PollJob(conversation, media),
             cancel=CancelJob(conversation),
             reconcile=ReconcileJob(conversation, submit, world.clock, settings),
+            invoke=InvokeCall(conversation, submit, media, world.clock),
+            stream=StreamCall(conversation, media, world.clock),
             classify=ClassifyFailure(world.clock),
             secrets=secrets,
             adapters=ADAPTERS,

@@ -11,10 +11,12 @@ Laws of this file:
 - answers are bounded in size and in time.
 """
 
+import asyncio
 import errno
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from math import inf
 from types import SimpleNamespace
 
 import aiohttp
@@ -27,6 +29,7 @@ from services.provider_adapter.ports import Download, Target
 
 USER_AGENT = "pointsman"
 IDLE_S = 15.0  # below the idle limits of common gateways, so that a pooled connection is rarely a dead one
+LINGER_S = 0.05
 CHUNK_BYTES = 64 * 1024
 REDIRECTS = 5
 
@@ -73,29 +76,48 @@ class HttpDriver:
 
     async def exchange(self, request: HttpRequest, target: Target) -> HttpResponse:
         """See `Transport.exchange`."""
-        url = _url(target.base_url, request)
-        headers = {**request.headers, target.auth_header: target.auth_value}
-        limits = aiohttp.ClientTimeout(
-            total=target.total_s, connect=min(target.connect_s, target.total_s), sock_connect=target.connect_s
-        )
         seen = SimpleNamespace(connected=False, status=0)
-        session = self._session(request.fresh)
         try:
-            async with session.request(
+            async with await self._sent(request, target, target.total_s, seen) as answer:
+                seen.status = answer.status
+                body = await _bounded(answer, self._answer_bytes)
+                return HttpResponse(answer.status, _lower(answer), body)
+        except (aiohttp.ClientError, _Interrupted, OSError) as error:  # TimeoutError is an OSError
+            raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
+
+    @asynccontextmanager
+    async def stream(self, request: HttpRequest, target: Target) -> AsyncIterator["_Body"]:
+        """See `Transport.stream`. A body that was read to its last event is given a moment to end, so that its
+        connection can serve again."""
+        seen = SimpleNamespace(connected=False, status=0)
+        try:
+            answer = await self._sent(request, target, None, seen)
+        except (aiohttp.ClientError, _Interrupted, OSError) as error:
+            raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
+        body = _Body(answer, self._answer_bytes)
+        try:
+            yield body
+            await body.settle()
+        finally:
+            answer.close()
+
+    async def _sent(
+        self, request: HttpRequest, target: Target, total_s: float | None, seen: SimpleNamespace
+    ) -> aiohttp.ClientResponse:
+        limits = aiohttp.ClientTimeout(
+            total=total_s, connect=min(target.connect_s, target.total_s), sock_connect=target.connect_s
+        )
+        first_s = target.total_s if target.first_s is None else min(target.first_s, target.total_s)
+        async with asyncio.timeout(first_s if first_s < inf else None):
+            return await self._session(request.fresh).request(
                 request.method,
-                url,
+                _url(target.base_url, request),
                 data=request.body,
-                headers=headers,
+                headers={**request.headers, target.auth_header: target.auth_value},
                 timeout=limits,
                 allow_redirects=False,
                 trace_request_ctx=seen,
-            ) as answer:
-                seen.status = answer.status
-                body = await _bounded(answer, self._answer_bytes)
-                headers = {name.lower(): value for name, value in answer.headers.items()}
-                return HttpResponse(answer.status, headers, body)
-        except (aiohttp.ClientError, _Interrupted, OSError) as error:  # TimeoutError is an OSError
-            raise ExchangeBroken(_how(error, seen.connected), seen.status) from error
+            )
 
     @asynccontextmanager
     async def fetch(self, url: str, door: Target | None = None) -> AsyncIterator[Download]:
@@ -103,7 +125,7 @@ class HttpDriver:
         seen = SimpleNamespace(connected=False, status=0)
         limits = aiohttp.ClientTimeout(total=self._media_s, connect=self._connect_s, sock_connect=self._connect_s)
         session = self._session(fresh=False)
-        where = _absolute(door.base_url.rstrip("/") + url if door is not None and url.startswith("/") else url)
+        where = _under(door.base_url, url) if door is not None and url.startswith("/") else _absolute(url)
         try:
             for _ in range(REDIRECTS + 1):
                 async with session.get(
@@ -146,6 +168,43 @@ async def _connected(session: aiohttp.ClientSession, context: SimpleNamespace, p
     context.trace_request_ctx.connected = True
 
 
+class _Body:
+    """`Streaming` over an aiohttp response."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, limit: int) -> None:
+        self.status = answer.status
+        self.headers = _lower(answer)
+        self._answer = answer
+        self._limit = limit
+
+    async def read(self, within_s: float) -> bytes:
+        """See `Streaming.read`."""
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._answer.content.readany()
+        except (aiohttp.ClientError, OSError) as error:
+            raise ExchangeBroken(_how(error, connected=True), self.status) from error
+
+    async def rest(self, within_s: float) -> bytes:
+        """See `Streaming.rest`."""
+        try:
+            async with asyncio.timeout(within_s):
+                return await _bounded(self._answer, self._limit)
+        except (aiohttp.ClientError, OSError) as error:
+            raise ExchangeBroken(_how(error, connected=True), self.status) from error
+
+    async def settle(self) -> None:
+        """Let the end of the body come, briefly; a connection whose body has ended goes back to the pool by itself."""
+        with suppress(aiohttp.ClientError, OSError):
+            async with asyncio.timeout(LINGER_S):
+                while not self._answer.content.at_eof():
+                    await self._answer.content.readany()
+
+
+def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
+    return {name.lower(): value for name, value in answer.headers.items()}
+
+
 async def _bounded(answer: aiohttp.ClientResponse, limit: int) -> bytes:
     body = bytearray()
     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
@@ -174,9 +233,15 @@ def _onward(where: URL, location: str) -> URL:
 _REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 
 
+def _under(base_url: str, path: str) -> URL:
+    base, mark, query = base_url.partition("?")
+    return _absolute(base.rstrip("/") + path + mark + query)
+
+
 def _url(base_url: str, request: HttpRequest) -> URL:
+    """The request's path under the base URL, whose own query stays (`?api-version=…`)."""
     try:
-        url = _absolute(base_url.rstrip("/") + request.path)
+        url = _under(base_url, request.path)
     except ExchangeBroken as error:
         raise Fault.of("source_not_configured", "the channel's base_url is no http or https URL") from error
     return url.extend_query(request.query) if request.query else url

@@ -1,6 +1,6 @@
 """What this context needs of the machines around it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,7 +12,8 @@ from services.provider_adapter.domain.outcomes import Stored
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes: the base URL, the header that authorises it, and the limits in seconds.
+    """Where a request goes: the base URL, the header that authorises it, and the limits in seconds: connecting, all of
+    it, and until the answer begins (None: no limit of its own).
 
     Its text forms hide the header's value.
     """
@@ -22,6 +23,7 @@ class Target:
     auth_value: str
     connect_s: float
     total_s: float
+    first_s: float | None = None
 
     def __repr__(self) -> str:
         return f"Target({self.base_url!r}, {self.auth_header}: hidden)"
@@ -37,6 +39,28 @@ class Download:
     chunks: AsyncIterator[bytes]
 
 
+class Streaming(Protocol):
+    """An answer whose body is being read. Header names are lower case."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers of the answer."""
+        ...
+
+    async def read(self, within_s: float) -> bytes:
+        """The next bytes, whatever came; b"" at the end of the body. Raises ExchangeBroken, READ_TIMEOUT in time."""
+        ...
+
+    async def rest(self, within_s: float) -> bytes:
+        """The whole rest of the body, bounded like any answer. Raises ExchangeBroken."""
+        ...
+
+
 class Transport(Protocol):
     """The way outward.
 
@@ -49,6 +73,15 @@ class Transport(Protocol):
 
         Raises ExchangeBroken, whose `may_have_arrived` is False only when surely no byte has left; Fault
         `source_not_configured` when the base URL is none.
+        """
+        ...
+
+    def stream(self, request: HttpRequest, target: Target) -> AbstractAsyncContextManager[Streaming]:
+        """Send, wait for the head of the answer, and give its body to be read within the block, each read with its own
+        limit.
+
+        Leaving the block before the end of the body closes the connection, so that the provider stops. Raises as
+        `exchange` does.
         """
         ...
 

@@ -1,6 +1,7 @@
 """Inbound: decode, use-case, encode."""
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -12,8 +13,10 @@ from pointsman.provider_adapter.v1.provider_service_pb2_grpc import ProviderServ
 from services.provider_adapter import wire
 from services.provider_adapter.app.cancel import CancelJob
 from services.provider_adapter.app.classify import ClassifyFailure
+from services.provider_adapter.app.invoke import InvokeCall
 from services.provider_adapter.app.poll import PollJob
 from services.provider_adapter.app.reconcile import ReconcileJob
+from services.provider_adapter.app.stream import StreamCall
 from services.provider_adapter.app.submit import SubmitJob
 from services.provider_adapter.domain.adapter import Adapter
 from services.provider_adapter.domain.job import Timeouts
@@ -28,6 +31,8 @@ class UseCases:
     poll: PollJob
     cancel: CancelJob
     reconcile: ReconcileJob
+    invoke: InvokeCall
+    stream: StreamCall
     classify: ClassifyFailure
     secrets: Secrets
     adapters: Mapping[str, Adapter]
@@ -71,14 +76,27 @@ class ProviderServicer(ProviderServiceServicer):
 
     async def Invoke(self, request: pb.InvokeRequest, context: Any) -> pb.InvokeResponse:
         """Makes one synchronous call, once."""
-        raise Fault.of("unimplemented", "ProviderService.Invoke")
+        endpoint = wire.endpoint_of(request.channel, self._use.timeouts)
+        job, watch = wire.call_of(request.call)
+        invoked = await self._use.invoke(endpoint, job, watch)
+        return pb.InvokeResponse(
+            output=invoked.output,
+            artifacts=[wire.artifact_to_proto(item) for item in invoked.artifacts],
+            report=wire.report_to_proto(invoked.report, invoked.first_token_s),
+        )
 
     async def InvokeStream(
         self, request: pb.InvokeStreamRequest, context: Any
     ) -> AsyncIterator[pb.InvokeStreamResponse]:
         """The same with the output piece by piece."""
-        raise Fault.of("unimplemented", "ProviderService.InvokeStream")
-        yield  # an empty generator
+        endpoint = wire.endpoint_of(request.channel, self._use.timeouts)
+        job, watch = wire.call_of(request.call)
+        async with aclosing(self._use.stream(endpoint, job, watch)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, bytes):
+                    yield pb.InvokeStreamResponse(chunk=piece)
+                else:
+                    yield pb.InvokeStreamResponse(report=wire.report_to_proto(piece.report, piece.first_token_s))
 
     async def ListAdapters(self, request: pb.ListAdaptersRequest, context: Any) -> pb.ListAdaptersResponse:
         """The dialects on offer."""

@@ -1,6 +1,7 @@
 """Between protobuf and the values of the domain, in both directions."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Literal
 
 from google.protobuf import duration_pb2, struct_pb2
@@ -8,12 +9,14 @@ from google.protobuf.json_format import MessageToDict
 
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
-from pointsman.common.v1 import artifact_pb2
+from pointsman.common.v1 import artifact_pb2, usage_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
 from services.provider_adapter.domain.adapter import Manifest
+from services.provider_adapter.domain.calls import Report, Usage, Watch
 from services.provider_adapter.domain.exchange import Reply
+from services.provider_adapter.domain.inputs import JsonInput
 from services.provider_adapter.domain.job import Endpoint, Job, Timeouts
-from services.provider_adapter.domain.outcomes import JobState, Reconciled, Result, Verdict
+from services.provider_adapter.domain.outcomes import JobState, Reconciled, Result, Stored, Verdict
 
 _STATES = {
     JobState.QUEUED: provider_pb2.JOB_STATE_QUEUED,
@@ -60,6 +63,53 @@ def job_of(job: provider_pb2.ProviderJob) -> Job:
     return Job(job.attempt_id, job.client_token, job.kind, job.upstream_model, _plain(MessageToDict(job.input)))
 
 
+def call_of(call: provider_pb2.SynchronousCall) -> tuple[Job, Watch]:
+    """The job that a synchronous call is, and its watchdogs. Raises Fault `validation_failed` for what is missing."""
+    for name in ("attempt_id", "client_token", "kind", "upstream_model"):
+        if not getattr(call, name):
+            raise Fault.invalid((f"/call/{name}", "is required"))
+    job = Job(call.attempt_id, call.client_token, call.kind, call.upstream_model, JsonInput(call.input))
+    return job, Watch(_positive(call, "first_token_timeout"), _positive(call, "inter_token_timeout"))
+
+
+def _positive(
+    call: provider_pb2.SynchronousCall, name: Literal["first_token_timeout", "inter_token_timeout"]
+) -> float | None:
+    value: duration_pb2.Duration = getattr(call, name)
+    seconds = value.ToTimedelta().total_seconds() if call.HasField(name) else 0.0
+    return seconds if seconds > 0 else None
+
+
+def report_to_proto(report: Report, first_token_s: float) -> provider_pb2.CallReport:
+    """What a call gave beside its output."""
+    return provider_pb2.CallReport(
+        usage=_usage_to_proto(report.usage),
+        finish_reason=report.finish_reason,
+        provider_request_id=report.provider_request_id,
+        time_to_first_token=_duration(first_token_s),
+        ignored_fields=report.ignored_fields,
+    )
+
+
+def _usage_to_proto(usage: Usage) -> usage_pb2.Usage:
+    counts = {name: value for name in _COUNTS if (value := getattr(usage, name)) is not None}
+    seconds = None if usage.seconds is None else _duration(usage.seconds)
+    return usage_pb2.Usage(**counts, duration=seconds)
+
+
+_COUNTS = tuple(field.name for field in fields(Usage) if field.name != "seconds")
+
+
+def _duration(seconds: float) -> duration_pb2.Duration:
+    nanos = round(seconds * 1e9)
+    return duration_pb2.Duration(seconds=nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
+
+
+def artifact_to_proto(item: Stored) -> artifact_pb2.Artifact:
+    """A stored output."""
+    return artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
+
+
 def _plain(value: Any) -> Any:
     """JSON values with whole numbers as int: a Struct knows only floats."""
     if isinstance(value, float) and value.is_integer():
@@ -72,10 +122,7 @@ def _plain(value: Any) -> Any:
 def result_to_proto(result: Result) -> provider_pb2.ProviderResult:
     """A stored result."""
     return provider_pb2.ProviderResult(
-        artifacts=[
-            artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
-            for item in result.artifacts
-        ],
+        artifacts=[artifact_to_proto(item) for item in result.artifacts],
         output=_struct(result.output),
         usage=_struct(result.usage),
     )
@@ -116,6 +163,11 @@ def adapter_to_proto(manifest: Manifest) -> provider_pb2.Adapter:
         cancels=manifest.cancels,
         ignored_fields=sorted(manifest.ignored_fields),
         reconcile_offers=manifest.reconcile_offers,
+        streamed_kinds=manifest.streamed_kinds,
+        limits=manifest.limits,
+        cost_fields=manifest.cost_fields,
+        auth=manifest.auth.told(),
+        states={theirs: state.value for theirs, state in manifest.states.items()},
     )
 
 

@@ -1,8 +1,10 @@
 """One exchange with a provider: the key, the time that is left, the sending, the record of it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
@@ -14,7 +16,7 @@ from services.provider_adapter.domain.adapter import Adapter
 from services.provider_adapter.domain.exchange import ExchangeBroken, HttpRequest, HttpResponse, Phase, Reply
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.judgement import judge
-from services.provider_adapter.ports import Secrets, Target, Transport
+from services.provider_adapter.ports import Secrets, Streaming, Target, Transport
 
 log = logging.getLogger(__name__)
 
@@ -57,12 +59,15 @@ class Conversation:
             raise Fault.of("source_not_configured", text)
         return Line(endpoint, adapter, self._secrets.value(endpoint.secret_ref))
 
-    async def exchange(self, line: Line, phase: Phase, request: HttpRequest, job: Job) -> HttpResponse:
-        """Send once. A broken exchange raises its Fault: `submission_unknown`, `connect_failed`, `poll_failed` …"""
+    async def exchange(
+        self, line: Line, phase: Phase, request: HttpRequest, job: Job, first_s: float | None = None
+    ) -> HttpResponse:
+        """Send once; `first_s` limits the wait for the answer to begin. A broken exchange raises its Fault:
+        `submission_unknown`, `connect_failed`, `poll_failed` …"""
         begun = self._clock.monotonic()
         outcome = "broken"
         try:
-            response = await self._transport.exchange(request, self._target(line, phase))
+            response = await self._transport.exchange(request, self._target(line, phase, first_s))
             outcome = f"http_{response.status // 100}xx"
             return response
         except ExchangeBroken as error:
@@ -73,15 +78,43 @@ class Conversation:
         finally:
             self._record(line, phase, outcome, self._clock.monotonic() - begun, job)
 
-    def _target(self, line: Line, phase: Phase) -> Target:
-        endpoint, auth = line.endpoint, line.adapter.manifest.auth
-        total_s = endpoint.timeouts.submit_s if phase is Phase.SUBMIT else endpoint.timeouts.poll_s
+    @asynccontextmanager
+    async def streaming(self, line: Line, request: HttpRequest, job: Job, first_s: float) -> AsyncIterator[Streaming]:
+        """Send once and give the answer to be read. What breaks within the block is the block's to judge; a request
+        that got no answer raises its Fault as `exchange` does."""
+        begun = self._clock.monotonic()
+        outcome = "abandoned"
+        try:
+            async with self._transport.stream(request, self._target(line, Phase.STREAM, first_s)) as answer:
+                yield answer
+                outcome = f"http_{answer.status // 100}xx"
+        except ExchangeBroken as error:
+            fault = self.broken(line, error)
+            outcome = fault.code
+            raise fault from None
+        except Fault as fault:
+            outcome = fault.code
+            raise
+        finally:
+            self._record(line, Phase.STREAM, outcome, self._clock.monotonic() - begun, job)
+
+    def broken(self, line: Line, error: ExchangeBroken) -> Fault:
+        """What a synchronous exchange that broke proves."""
+        return judge(Reply.broken(error), Phase.STREAM, line.adapter.table, self._clock.now(), synchronous=True)
+
+    def time_left(self) -> float:
+        """Seconds until the caller's deadline, less the margin for telling the outcome; infinite without one."""
         deadline = current_deadline()
-        if deadline is not None:
-            total_s = min(total_s, deadline - self._clock.monotonic() - self._margin_s)
+        return inf if deadline is None else deadline - self._clock.monotonic() - self._margin_s
+
+    def _target(self, line: Line, phase: Phase, first_s: float | None = None) -> Target:
+        endpoint, auth = line.endpoint, line.adapter.manifest.auth
+        allowed = {Phase.SUBMIT: endpoint.timeouts.submit_s, Phase.STREAM: inf}
+        total_s = min(allowed.get(phase, endpoint.timeouts.poll_s), self.time_left())
         if total_s <= 0:
             raise Fault.of("deadline_exceeded", "no time is left for a call to the provider; nothing was sent")
-        return Target(endpoint.base_url, auth.header, auth.prefix + line.secret, endpoint.timeouts.connect_s, total_s)
+        value = auth.prefix + line.secret
+        return Target(endpoint.base_url, auth.header, value, endpoint.timeouts.connect_s, total_s, first_s)
 
     def door(self, line: Line) -> Target:
         """What opens results that only the channel's own key opens. A fetch has its own limits of time."""

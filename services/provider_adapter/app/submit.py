@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from libs.faults.fault import Fault
-from services.provider_adapter.app.conversation import Conversation
+from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
 from services.provider_adapter.app.media import MediaWorks, NoMedia, NotFetched
-from services.provider_adapter.domain.exchange import Phase
+from services.provider_adapter.domain.exchange import HttpResponse, Phase
 from services.provider_adapter.domain.job import Endpoint, Job
-from services.provider_adapter.domain.outcomes import Result
+from services.provider_adapter.domain.outcomes import Made, Result, Submitted
 
 T = TypeVar("T")
 LARGE_BYTES = 256 * 1024
@@ -36,26 +36,36 @@ class SubmitJob:
         """Raises Fault: a refusal, `connect_failed` (nothing left), or `submission_unknown` (nobody knows)."""
         line = self._conversation.line(endpoint, job.kind)
         with hiding(job.input, line.secret):
-            ready = await self._media.with_contents(job)
-            sizes = [len(content.data) for content in ready.contents.values()]
-            request = await _aside(sum(sizes), lambda: line.adapter.submit.build(ready, endpoint))
-            response = await self._conversation.exchange(line, Phase.SUBMIT, request, job)
-            submitted = await _aside(len(response.body), lambda: line.adapter.submit.parse(response, job))
-            self._conversation.notice(line, Phase.SUBMIT, submitted.unknown_fields)
+            submitted, _ = await self.sent(line, job)
             if submitted.made is None:
                 return Sent(submitted.provider_task_id)
-            try:
-                result = await self._media.kept(submitted.made, job, endpoint, self._conversation.door(line))
-            except NotFetched as error:
-                raise _lost("provider_error", endpoint, f"the result could not be fetched: {error}") from None
-            except NoMedia as error:
-                raise _lost("malformed_reply", endpoint, str(error)) from None
-            except Fault as fault:  # our own store failed: the work is done and must not be done again unasked
-                raise _lost("submission_unknown", endpoint, f"the result could not be kept: {fault.code}") from fault
-            return Sent(submitted.provider_task_id, result)
+            return Sent(submitted.provider_task_id, await self.kept(submitted.made, line, job))
+
+    async def sent(self, line: Line, job: Job, first_s: float | None = None) -> tuple[Submitted, HttpResponse]:
+        """The exchange alone: what the provider said, read and in full."""
+        submit = line.adapter.submits(job.kind)
+        ready = await self._media.with_contents(job)
+        sizes = [len(content.data) for content in ready.contents.values()]
+        request = await aside(sum(sizes), lambda: submit.build(ready, line.endpoint))
+        response = await self._conversation.exchange(line, Phase.SUBMIT, request, job, first_s)
+        submitted = await aside(len(response.body), lambda: submit.parse(response, job))
+        self._conversation.notice(line, Phase.SUBMIT, submitted.unknown_fields)
+        return submitted, response
+
+    async def kept(self, made: Made, line: Line, job: Job) -> Result:
+        """What came with the answer, stored. Raises Fault with `possibly_charged` for what did not reach the store."""
+        endpoint = line.endpoint
+        try:
+            return await self._media.kept(made, job, endpoint, self._conversation.door(line))
+        except NotFetched as error:
+            raise _lost("provider_error", endpoint, f"the result could not be fetched: {error}") from None
+        except NoMedia as error:
+            raise _lost("malformed_reply", endpoint, str(error)) from None
+        except Fault as fault:  # our own store failed: the work is done and must not be done again unasked
+            raise _lost("submission_unknown", endpoint, f"the result could not be kept: {fault.code}") from fault
 
 
-async def _aside(size: int, work: Callable[[], T]) -> T:
+async def aside(size: int, work: Callable[[], T]) -> T:
     """Pure work on `size` bytes: in a thread when it would hold up the others."""
     return work() if size < LARGE_BYTES else await asyncio.to_thread(work)
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from libs.faults.fault import Fault
+from services.provider_adapter.domain.calls import ANSWERED_KINDS, Answered, StreamReader
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Cancelled, JobState, Listed, Polled, Submitted
@@ -16,6 +18,10 @@ class Auth:
 
     header: str = "Authorization"
     prefix: str = "Bearer "
+
+    def told(self) -> str:
+        """For a person: `Authorization: Bearer`, `x-api-key`."""
+        return f"{self.header}: {self.prefix.strip()}" if self.prefix else self.header
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,21 @@ class Submit(Protocol):
     def parse(self, response: HttpResponse, job: Job) -> Submitted: ...
 
 
+class Call(Protocol):
+    """A call whose answer is its output in JSON. `build` raises Fault for an input that the dialect cannot say (with
+    field and remedy); `parse` for a refusal, and for an answer without an output."""
+
+    def build(self, job: Job, endpoint: Endpoint) -> HttpRequest: ...
+    def parse(self, response: HttpResponse, job: Job) -> Answered: ...
+
+
+class Stream(Protocol):
+    """The same, its output piece by piece. `reader` reads the body of one answer with status 200 and those headers."""
+
+    def build(self, job: Job, endpoint: Endpoint) -> HttpRequest: ...
+    def reader(self, job: Job, headers: Mapping[str, str]) -> StreamReader: ...
+
+
 class Poll(Protocol):
     """Asking where a job stands. A failed job is a value; a Fault says that the question failed."""
 
@@ -93,14 +114,37 @@ class Reconcile(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """One dialect. A part that is None is something that the provider does not offer."""
+    """One dialect. A part that is None is something that the provider does not offer.
+
+    `submit` makes the kinds that give files, `call` those whose output is JSON.
+    """
 
     manifest: Manifest
-    submit: Submit
     table: FaultTable
+    submit: Submit | None = None
+    call: Call | None = None
+    stream: Stream | None = None
     poll: Poll | None = None
     cancel: Cancel | None = None
     reconcile: Reconcile | None = None
+
+    def submits(self, kind: str) -> Submit:
+        """The part that makes files of that kind. Fault `source_not_configured` when there is none."""
+        if self.submit is None or kind not in self.manifest.kinds or kind in ANSWERED_KINDS:
+            raise Fault.of("source_not_configured", f"adapter '{self.manifest.name}' takes no jobs of kind '{kind}'")
+        return self.submit
+
+    def calls(self, kind: str) -> Call:
+        """The part that answers calls of that kind. Fault `source_not_configured` when there is none."""
+        if self.call is None or kind not in self.manifest.kinds or kind not in ANSWERED_KINDS:
+            raise Fault.of("source_not_configured", f"adapter '{self.manifest.name}' answers no calls of kind '{kind}'")
+        return self.call
+
+    def streams(self, kind: str) -> Stream:
+        """The part that streams that kind. Fault `source_not_configured` when there is none."""
+        if self.stream is None or kind not in self.manifest.streamed_kinds:
+            raise Fault.of("source_not_configured", f"adapter '{self.manifest.name}' does not stream '{kind}'")
+        return self.stream
 
     def reconciles_by(self, endpoint: Endpoint) -> str:
         """The way that holds at that endpoint."""

@@ -137,3 +137,8 @@ class Reply:
     def broken(cls, error: ExchangeBroken) -> "Reply":
         """The reply that is none."""
         return cls(error.status, transport_error=error.how.value)
+
+    @classmethod
+    def broken_off(cls, headers: Mapping[str, str], how: Broken) -> "Reply":
+        """The reply of an answer that began well and did not end."""
+        return cls(200, headers, transport_error=how.value)

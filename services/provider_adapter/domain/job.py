@@ -5,6 +5,8 @@ Inputs (all optional unless said):
   resolution, ratio, seed, real_person
 - image: prompt (required), reference_images[], size, n, seed
 - speech: text (required), voice
+- ocr: image (required, a material), task
+- chat, embedding: as OpenAI's chat.completions and embeddings
 
 A material is `{"url"}`, `{"artifact": sha256}` or `{"base64", "media_type"}`.
 """
@@ -19,7 +21,7 @@ from typing import Any
 from libs.faults.fault import Fault
 
 MATERIAL_LISTS = ("reference_images", "reference_videos", "reference_audios")
-MATERIAL_SINGLES = ("first_frame", "last_frame")
+MATERIAL_SINGLES = ("first_frame", "last_frame", "image")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+import msgspec
+
 from libs.faults.fault import Fault
 from services.provider_adapter.domain.exchange import HttpResponse, Phase, Reply
 from services.provider_adapter.domain.judgement import judge
@@ -19,13 +21,22 @@ def document(
 ) -> Mapping[str, Any]:
     """The JSON object of a 2xx answer. Raises Fault for any other status or body."""
     if 200 <= response.status < 300:
-        try:
-            value = json.loads(response.body)
-        except (ValueError, RecursionError):
-            value = None
+        value = loaded(response.body)
         if isinstance(value, Mapping):
             return value
     raise refused(response, phase, table, synchronous=synchronous)
+
+
+def loaded(text: bytes) -> Any:
+    """JSON as a value; None for what is none. Half an emoji, which models do say, is no reason to lose an answer."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def refused(response: HttpResponse, phase: Phase, table: FaultTable, *, synchronous: bool = False) -> Fault:

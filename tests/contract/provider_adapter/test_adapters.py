@@ -12,7 +12,9 @@ from libs.faults.fault import Fault
 from libs.faults.registry import CODES, Category, Scope
 from services.provider_adapter.adapters.registry import ADAPTERS
 from services.provider_adapter.domain.adapter import Adapter, Page
+from services.provider_adapter.domain.calls import ANSWERED_KINDS
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
+from services.provider_adapter.domain.inputs import JsonInput
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import JobState
 
@@ -20,8 +22,14 @@ INPUTS: dict[str, dict[str, Any]] = {
     "video": {"prompt": "a storm", "duration_s": 4, "first_frame": {"url": "https://media.example/a.png"}},
     "image": {"prompt": "a storm", "size": "1024x1024", "n": 2},
     "speech": {"text": "Good evening.", "voice": "nova"},
+    "chat": {"messages": [{"role": "user", "content": "a storm"}]},
+    "embedding": {"input": ["a storm"]},
+    "ocr": {"image": {"url": "https://media.example/a.png"}, "task": "recognize_text"},
 }
-WORKS = [(name, kind) for name, adapter in ADAPTERS.items() for kind in adapter.manifest.kinds]
+KINDS = [(name, kind) for name, adapter in ADAPTERS.items() for kind in adapter.manifest.kinds]
+WORKS = [(name, kind) for name, kind in KINDS if kind not in ANSWERED_KINDS]
+CALLS = [(name, kind) for name, kind in KINDS if kind in ANSWERED_KINDS]
+STREAMS = [(name, kind) for name, adapter in ADAPTERS.items() for kind in adapter.manifest.streamed_kinds]
 QUESTIONS = [
     (name, part)
     for name, adapter in ADAPTERS.items()
@@ -60,6 +68,11 @@ def job_of(kind: str) -> Job:
     return Job("attempt", "token-1", kind, "a-model", INPUTS[kind])
 
 
+def call_of(kind: str) -> Job:
+    """A synchronous call of that kind, as it comes over the wire."""
+    return Job("attempt", "token-1", kind, "a-model", JsonInput(json.dumps(INPUTS[kind]).encode()))
+
+
 def endpoint_of(name: str) -> Endpoint:
     """A channel of that adapter."""
     return Endpoint("c", name, "https://provider.example/v1", "env:KEY")
@@ -82,6 +95,10 @@ def test_a_manifest_agrees_with_what_is_there(name: str) -> None:
     assert (adapter.poll is not None) == (set(manifest.synchronous_kinds) < set(manifest.kinds))
     assert (adapter.cancel is not None) == manifest.cancels
     assert (adapter.reconcile is not None) == (manifest.reconcile_by in ("list", "lookup"))
+    assert (adapter.submit is not None) == bool(set(manifest.kinds) - ANSWERED_KINDS)
+    assert (adapter.call is not None) == bool(set(manifest.kinds) & ANSWERED_KINDS)
+    assert (adapter.stream is not None) == bool(manifest.streamed_kinds)
+    assert set(manifest.streamed_kinds) <= set(manifest.kinds) & ANSWERED_KINDS <= set(manifest.synchronous_kinds)
     assert not manifest.read_fields & manifest.ignored_fields
     if adapter.poll is not None:
         unspoken = set() if manifest.cancels else {JobState.CANCELLED}
@@ -92,7 +109,7 @@ def test_a_manifest_agrees_with_what_is_there(name: str) -> None:
 def test_a_submission_is_the_same_whenever_it_is_built(name: str, kind: str) -> None:
     """ATT-5 ATT-6: the same job gives the same request, on its own connection, with token, without secret."""
     adapter, job = ADAPTERS[name], job_of(kind)
-    first, second = (adapter.submit.build(job, endpoint_of(name)) for _ in range(2))
+    first, second = (adapter.submits(kind).build(job, endpoint_of(name)) for _ in range(2))
     assert first == second
     assert first.method == "POST"
     assert first.fresh
@@ -140,7 +157,7 @@ def assert_of_the_table(fault: Fault, name: str) -> None:
 @given(response=RESPONSES)
 def test_a_submission_is_understood_or_faulted(name: str, kind: str, response: HttpResponse) -> None:
     """ERR-1 ERR-1a: any answer is an acceptance or a fault of the table; a gateway's empty word proves nothing."""
-    submitted = outcome_of(ADAPTERS[name].submit.parse, response, job_of(kind))
+    submitted = outcome_of(ADAPTERS[name].submits(kind).parse, response, job_of(kind))
     if not isinstance(submitted, Fault):
         assert 200 <= response.status < 300
         assert submitted.provider_task_id or submitted.made
@@ -148,6 +165,53 @@ def test_a_submission_is_understood_or_faulted(name: str, kind: str, response: H
     assert_of_the_table(submitted, name)
     if not response.body.strip() and (response.status < 300 or response.status in (500, 502, 504, 524)):
         assert submitted.code == "submission_unknown"
+
+
+@pytest.mark.parametrize(("name", "kind"), CALLS)
+def test_a_call_is_the_same_whenever_it_is_built(name: str, kind: str) -> None:
+    """SYN-1 PRF-1: the same call gives the same request, on a kept-alive connection, to one model, without secret."""
+    adapter, job = ADAPTERS[name], call_of(kind)
+    first, second = (adapter.calls(kind).build(job, endpoint_of(name)) for _ in range(2))
+    assert first == second
+    assert (first.method, first.fresh) == ("POST", False)
+    assert "a-model" in first.path + (first.body or b"").decode()
+    assert adapter.manifest.auth.header.lower() not in {header.lower() for header in first.headers}
+
+
+@pytest.mark.parametrize(("name", "kind"), CALLS)
+@given(response=RESPONSES)
+def test_a_call_is_understood_or_faulted(name: str, kind: str, response: HttpResponse) -> None:
+    """ERR-1 ERR-1a: any answer is an output in JSON or a fault of the table; a gateway's empty word proves nothing."""
+    answered = outcome_of(ADAPTERS[name].calls(kind).parse, response, call_of(kind))
+    if not isinstance(answered, Fault):
+        assert 200 <= response.status < 300
+        assert isinstance(json.loads(answered.output), dict)
+        return
+    assert_of_the_table(answered, name)
+    if not response.body.strip() and (response.status < 300 or response.status in (500, 502, 504, 524)):
+        assert answered.code == "submission_unknown"
+
+
+EVENTS = st.lists(
+    st.one_of(BODIES.map(lambda body: b"data: " + body + b"\n\n"), st.binary(max_size=40)), max_size=4
+).map(b"".join)
+
+
+@pytest.mark.parametrize(("name", "kind"), STREAMS)
+@given(body=EVENTS, cut=st.integers(0, 200))
+def test_a_stream_is_read_alike_however_it_is_cut(name: str, kind: str, body: bytes, cut: int) -> None:
+    """SYN-8 ERR-1: whatever comes gives pieces in JSON, an end or a fault of the table; the same by bytes and whole."""
+    adapter, job = ADAPTERS[name], call_of(kind)
+    ends = []
+    for parts in ([body], [body[:cut], body[cut:]], [body[index : index + 1] for index in range(len(body))]):
+        reader = adapter.streams(kind).reader(job, {"content-type": "text/event-stream"})
+        pieces = [piece for part in parts if part for piece in reader.feed(part)] + reader.close()
+        assert all(isinstance(json.loads(piece.chunk), dict) for piece in pieces)
+        fault = None if reader.ended else reader.failure or reader.unfinished()
+        if fault is not None:
+            assert_of_the_table(fault, name)
+        ends.append((pieces, reader.ended, fault, reader.report()))
+    assert ends[0] == ends[1] == ends[2]
 
 
 @pytest.mark.parametrize(("name", "part"), QUESTIONS)

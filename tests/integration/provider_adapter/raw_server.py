@@ -23,6 +23,24 @@ def answers(status: str, body: bytes = b"{}", *headers: str, length: int | None 
     return act
 
 
+def streams(*parts: bytes, then: Act | None = None, broken: bool = False) -> Act:
+    """Answer with these events, chunked, and end the body (`broken`: leave it open; `then`: do that first)."""
+
+    async def act(writer: asyncio.StreamWriter) -> bool:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for part in parts:
+            writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+            await writer.drain()
+        if then is not None:
+            return await then(writer)
+        if not broken:
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+        return not broken
+
+    return act
+
+
 async def drops(writer: asyncio.StreamWriter) -> bool:
     """Close without a word."""
     return False
@@ -50,6 +68,8 @@ class RawServer:
     bodies: list[bytes] = field(default_factory=list)
     connections: int = 0
     released: asyncio.Event = field(default_factory=asyncio.Event)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    _readers: dict[asyncio.StreamWriter, asyncio.StreamReader] = field(default_factory=dict)
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -62,6 +82,12 @@ class RawServer:
     async def silent(self, writer: asyncio.StreamWriter) -> bool:
         """Say nothing until the test is over."""
         await self.released.wait()
+        return False
+
+    async def hung_up(self, writer: asyncio.StreamWriter) -> bool:
+        """Wait until the other side has closed the connection, and tell it by `left`."""
+        await self._readers[writer].read()
+        self.left.set()
         return False
 
     async def __aenter__(self) -> Self:
@@ -81,6 +107,7 @@ class RawServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self._readers[writer] = reader
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)

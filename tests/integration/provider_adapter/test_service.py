@@ -6,18 +6,21 @@ from libs.faults.failures import failure_from_proto
 from libs.rpc.faulting import faults_from_rpc
 from pointsman.common.v1 import failure_pb2
 from pointsman.provider_adapter.v1 import provider_service_pb2 as pb
+from services.provider_adapter.adapters.registry import ADAPTERS
 
 
 async def test_the_dialects_on_offer(rig) -> None:
     """ERR-3: ListAdapters names kinds, how an unanswered submission is resolved, and what is ignored on purpose."""
     answer = await rig.stub.ListAdapters(pb.ListAdaptersRequest(), timeout=5)
-    assert [(a.name, list(a.kinds), a.reconcile_by, a.cancels) for a in answer.adapters] == [
-        ("ark", ["video", "image"], "list", True),
-        ("kling", ["video"], "lookup", False),
-        ("openai", ["image", "speech"], "none", False),
-    ]
-    assert [list(a.reconcile_offers) for a in answer.adapters] == [[], [], ["idempotency_key"]]
-    assert "task.updated_at" in answer.adapters[0].ignored_fields
+    told = {a.name: a for a in answer.adapters}
+    assert list(told) == sorted(ADAPTERS)
+    ark, kling, openai = told["ark"], told["kling"], told["openai"]
+    assert (list(ark.kinds), ark.reconcile_by, ark.cancels) == (["video", "image"], "list", True)
+    assert (kling.reconcile_by, kling.cancels, kling.states["succeed"]) == ("lookup", False, "succeeded")
+    assert (list(openai.reconcile_offers), list(openai.streamed_kinds)) == (["idempotency_key"], ["chat"])
+    assert openai.auth == "Authorization: Bearer"
+    assert openai.cost_fields["chat.usage.completion_tokens"] == "output tokens"
+    assert "task.updated_at" in ark.ignored_fields
 
 
 async def test_a_foreign_reply_is_judged_by_the_same_path(rig) -> None:

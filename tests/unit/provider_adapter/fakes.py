@@ -13,7 +13,32 @@ from services.provider_adapter.domain.media import digest
 from services.provider_adapter.domain.outcomes import Stored
 from services.provider_adapter.ports import Download, Target
 
-Play = HttpResponse | ExchangeBroken
+
+@dataclass
+class PlayedStream:
+    """Implements `Streaming`: its parts in turn, an exception being raised."""
+
+    parts: list[bytes | ExchangeBroken]
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=lambda: {"content-type": "text/event-stream"})
+
+    async def read(self, within_s: float) -> bytes:
+        """The next part."""
+        part = self.parts.pop(0) if self.parts else b""
+        if isinstance(part, ExchangeBroken):
+            raise part
+        return part
+
+    async def rest(self, within_s: float) -> bytes:
+        """All parts."""
+        return b"".join([part async for part in self._all()])
+
+    async def _all(self) -> AsyncIterator[bytes]:
+        while part := await self.read(0):
+            yield part
+
+
+Play = HttpResponse | ExchangeBroken | PlayedStream
 MP4 = b"\x00\x00\x00\x18ftypmp42" + b"v" * 100
 
 
@@ -34,6 +59,15 @@ class PlayedTransport:
         if isinstance(play, ExchangeBroken):
             raise play
         return play
+
+    @asynccontextmanager
+    async def stream(self, request: HttpRequest, target: Target) -> AsyncIterator[PlayedStream]:
+        """The next play, which is a stream or breaks."""
+        self.sent.append((request, target))
+        play = self.plays.pop(0)
+        if isinstance(play, ExchangeBroken):
+            raise play
+        yield play
 
     @asynccontextmanager
     async def fetch(self, url: str, door: Target | None = None) -> AsyncIterator[Download]:

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from libs.faults.fault import Fault
 from services.provider_adapter.adapters.registry import ADAPTERS
 from services.provider_adapter.domain.adapter import Page
+from services.provider_adapter.domain.calls import ANSWERED_KINDS, Answered, Report, StreamReader
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
+from services.provider_adapter.domain.inputs import JsonInput
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Cancelled, Listed, Made, Polled, Submitted
 
@@ -25,19 +28,24 @@ def test_a_recorded_exchange(path: Path) -> None:
     """ERR-1 ERR-1a: what is sent, and what the answer means, are those on record."""
     record = json.loads(path.read_text(encoding="utf-8"))
     adapter = ADAPTERS[path.parent.name]
+    base_url = record.get("base_url", "https://provider.example/v1")
     part = getattr(adapter, record["operation"])
     job = _job(record["job"])
     more: list[Any] = [record["provider_task_id"]] if "provider_task_id" in record else []
     if "page" in record:
         more = [Page(record["page"], record.get("after", ""))]
     try:
-        built = part.build(job, Endpoint("c", path.parent.name, "https://provider.example/v1", "env:KEY"), *more)
+        built = part.build(job, Endpoint("c", path.parent.name, base_url, "env:KEY"), *more)
         assert _request(built) == _wanted_request(record["request"])
-        understood = part.parse(_response(record["response"]), job)
-        if "further" in record:  # the second question of the same poll
-            assert _request(understood.further.request) == _wanted_request(record["further"]["request"])
-            understood = understood.further.parse(_response(record["further"]["response"]), job)
-        outcome = _outcome(understood)
+        response = _response(record["response"])
+        if record["operation"] == "stream":
+            outcome = _streamed(part.reader(job, response.headers), response.body)
+        else:
+            understood = part.parse(response, job)
+            if "further" in record:  # the second question of the same poll
+                assert _request(understood.further.request) == _wanted_request(record["further"]["request"])
+                understood = understood.further.parse(_response(record["further"]["response"]), job)
+            outcome = _outcome(understood)
     except Fault as fault:
         outcome = {"fault": _fault(fault)}
     _assert_within(record["outcome"], outcome)
@@ -49,14 +57,17 @@ def test_every_adapter_is_on_record() -> None:
     offered = {
         (name, part)
         for name, adapter in ADAPTERS.items()
-        for part in ("submit", "poll", "cancel", "reconcile")
+        for part in ("submit", "call", "stream", "poll", "cancel", "reconcile")
         if getattr(adapter, part) is not None
     }
     assert on_record == offered
 
 
 def _job(given: Mapping[str, Any]) -> Job:
-    return Job("attempt", given["token"], given["kind"], given["model"], given["input"])
+    what = given["input"]
+    if given["kind"] in ANSWERED_KINDS:
+        what = JsonInput(json.dumps(what).encode())
+    return Job("attempt", given["token"], given["kind"], given["model"], what)
 
 
 def _request(request: HttpRequest) -> dict[str, Any]:
@@ -75,13 +86,42 @@ def _wanted_request(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _response(given: Mapping[str, Any]) -> HttpResponse:
-    if "json" in given:
+    if "events" in given:
+        body = b"".join(map(_event, given["events"]))
+    elif "json" in given:
         body = json.dumps(given["json"]).encode()
     elif "base64" in given:
         body = base64.b64decode(given["base64"])
     else:
         body = given["text"].encode()
     return HttpResponse(given["status"], given.get("headers", {}), body)
+
+
+def _event(given: Any) -> bytes:
+    """One event: a name and data as `[name, data]`, data alone, or text as it stands."""
+    if isinstance(given, str):
+        return given.encode()
+    name, data = given if isinstance(given, list) else ("", given)
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data)}\n\n".encode()
+
+
+def _streamed(reader: StreamReader, body: bytes) -> dict[str, Any]:
+    pieces = [*reader.feed(body), *reader.close()]
+    told: dict[str, Any] = {"chunks": [json.loads(piece.chunk) for piece in pieces]}
+    told |= {"tokens": sum(piece.token for piece in pieces), "unknown_fields": list(reader.unknown_fields)}
+    if reader.ended:
+        return told | {"report": _report(reader.report())}
+    return told | {"fault": _fault(reader.failure or reader.unfinished())}
+
+
+def _report(report: Report) -> dict[str, Any]:
+    told = {name: value for name, value in asdict(report.usage).items() if value is not None}
+    return {"usage": told} | {
+        "finish_reason": report.finish_reason,
+        "provider_request_id": report.provider_request_id,
+        "ignored_fields": list(report.ignored_fields),
+    }
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
@@ -108,6 +148,8 @@ def _outcome(outcome: Any) -> dict[str, Any]:
             told = {"state": outcome.state.value, "further": outcome.further is not None}
             if outcome.failure is not None:
                 told["failure"] = _fault(outcome.failure)
+        case Answered():
+            told = {"output": json.loads(outcome.output), "report": _report(outcome.report)}
         case Cancelled():
             return {"cancelled": outcome.cancelled}
         case Listed():
@@ -124,7 +166,9 @@ def _assert_within(wanted: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     if "fault" not in wanted and "cancelled" not in wanted:
         wanted = {"unknown_fields": []} | dict(wanted)
     for name, value in wanted.items():
-        if name in ("fault", "failure"):
+        if name == "report":
+            _assert_within(dict(value) | {"cancelled": None}, dict(told[name]) | {"cancelled": None})
+        elif name in ("fault", "failure"):
             assert name in told, told
             _assert_within(dict(value) | {"cancelled": None}, dict(told[name]) | {"cancelled": None})
         else:

@@ -6,25 +6,106 @@ IMAGES = "/images/generations"
 EDITS = "/images/edits"
 SPEECH = "/audio/speech"
 
+CHAT_READ = frozenset(
+    {
+        "chat.id",
+        "chat.choices[].message.content",
+        "chat.choices[].message.refusal",
+        "chat.choices[].message.tool_calls.*",
+        "chat.choices[].message.function_call.*",
+        "chat.choices[].message.audio.*",
+        "chat.choices[].message.reasoning",
+        "chat.choices[].message.reasoning_content",
+        "chat.choices[].finish_reason",
+        "chat.usage.prompt_tokens",
+        "chat.usage.completion_tokens",
+        "chat.usage.prompt_tokens_details.cached_tokens",
+        "chat.usage.prompt_tokens_details.cache_write_tokens",
+        "chat.usage.completion_tokens_details.reasoning_tokens",
+        "delta.content",
+        "delta.refusal",
+        "delta.tool_calls.*",
+        "delta.function_call.*",
+        "delta.audio.*",
+        "delta.reasoning",
+        "delta.reasoning_content",
+        "embedding.data",
+        "embedding.id",
+        "embedding.usage.prompt_tokens",
+    }
+)
+# Handed on to the caller with the rest of the answer, and nothing of ours depends on them.
+CHAT_IGNORED = frozenset(
+    {
+        "chat.object",
+        "chat.created",
+        "chat.model",
+        "chat.service_tier",
+        "chat.system_fingerprint",
+        "chat.metadata",
+        "chat.provider",
+        "chat.error",
+        "chat.choices[].index",
+        "chat.choices[].logprobs",
+        "chat.choices[].native_finish_reason",
+        "chat.choices[].stop_reason",
+        "chat.choices[].message.role",
+        "chat.choices[].message.annotations",
+        "chat.choices[].message.reasoning_details",
+        "chat.usage.total_tokens",
+        "chat.usage.prompt_tokens_details.audio_tokens",
+        "chat.usage.prompt_tokens_details.text_tokens",
+        "chat.usage.prompt_tokens_details.image_tokens",
+        "chat.usage.completion_tokens_details.accepted_prediction_tokens",
+        "chat.usage.completion_tokens_details.audio_tokens",
+        "chat.usage.completion_tokens_details.rejected_prediction_tokens",
+        "chat.usage.completion_tokens_details.text_tokens",
+        "chat.usage.prompt_cache_hit_tokens",
+        "chat.usage.prompt_cache_miss_tokens",
+        "delta.role",
+        "delta.annotations",
+        "delta.obfuscation",
+        "delta.reasoning_details",
+        "embedding.object",
+        "embedding.model",
+        "embedding.usage.total_tokens",
+    }
+)
+
 MANIFEST = Manifest(
     name="openai",
-    kinds=("image", "speech"),
-    synchronous_kinds=("image", "speech"),
+    kinds=("chat", "embedding", "image", "speech"),
+    synchronous_kinds=("chat", "embedding", "image", "speech"),
+    streamed_kinds=("chat",),
     auth=Auth(),
     reconcile_by="none",
     reconcile_offers=("idempotency_key",),
     cancels=False,
-    read_fields=frozenset(
-        {
-            "image.data[].b64_json",
-            "image.data[].url",
-            "image.data[].revised_prompt",
-            "image.size",
-            "image.quality",
-            "image.usage.*",
-        }
-    ),
-    ignored_fields=frozenset(
-        {"image.created", "image.background", "image.output_format", "image.model", "image.object", "image.id"}
-    ),
+    limits={
+        "chat: n": "1-128",
+        "chat: stop": "up to 4 sequences",
+        "embedding: inputs": "1-2048, each up to 8192 tokens, 300000 tokens together",
+        "image: n": "1-10",
+        "image: reference images": "up to 16, each below 50 MB",
+        "image: prompt": "32000 characters (dall-e-3: 4000, dall-e-2: 1000)",
+        "speech: text": "4096 characters",
+    },
+    cost_fields={
+        "chat.usage.prompt_tokens": "input tokens",
+        "chat.usage.prompt_tokens_details.cached_tokens": "cached input tokens",
+        "chat.usage.completion_tokens": "output tokens",
+        "embedding.usage.prompt_tokens": "input tokens",
+        "image.usage.output_tokens": "output tokens",
+    },
+    read_fields=CHAT_READ
+    | {
+        "image.data[].b64_json",
+        "image.data[].url",
+        "image.data[].revised_prompt",
+        "image.size",
+        "image.quality",
+        "image.usage.*",
+    },
+    ignored_fields=CHAT_IGNORED
+    | {"image.created", "image.background", "image.output_format", "image.model", "image.object", "image.id"},
 )

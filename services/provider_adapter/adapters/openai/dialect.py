@@ -1,0 +1,51 @@
+"""What differs between servers that speak as OpenAI does: their paths, their codes, the fields of their replies."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from services.provider_adapter.domain.adapter import KEY
+from services.provider_adapter.domain.calls import Usage, count
+from services.provider_adapter.domain.exchange import HttpRequest
+from services.provider_adapter.domain.inputs import encoded
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.table import FaultTable
+
+Query = tuple[tuple[str, str], ...]
+
+
+def plain_path(path: str, job: Job, endpoint: Endpoint) -> tuple[str, Query]:
+    """OpenAI's own: the operation under the base URL."""
+    return path, ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One family of servers. `path` gives path and query of an operation; `request_id` names the header of an answer
+    that holds the provider's own id of it."""
+
+    name: str
+    table: FaultTable
+    read_fields: frozenset[str]
+    ignored_fields: frozenset[str]
+    path: Callable[[str, Job, Endpoint], tuple[str, Query]] = plain_path
+    request_id: str = "x-request-id"
+
+    def post(self, path: str, body: Mapping[str, Any], job: Job, endpoint: Endpoint, *, fresh: bool) -> HttpRequest:
+        """A request with a JSON body. The token is for the provider's logs; a key only where the Channel says so."""
+        headers = {"content-type": "application/json", "x-client-request-id": job.client_token}
+        if endpoint.reconcile_by == KEY:
+            headers["idempotency-key"] = job.client_token
+        path, query = self.path(path, job, endpoint)
+        return HttpRequest("POST", path, query, headers, encoded(body), fresh)
+
+
+def usage_of(usage: Any) -> Usage:
+    """The `usage` of a completion or an embedding."""
+    return Usage(
+        input_tokens=count(usage, "prompt_tokens"),
+        cached_input_tokens=count(usage, "prompt_tokens_details", "cached_tokens"),
+        cache_write_tokens=count(usage, "prompt_tokens_details", "cache_write_tokens"),
+        output_tokens=count(usage, "completion_tokens"),
+        reasoning_tokens=count(usage, "completion_tokens_details", "reasoning_tokens"),
+    )

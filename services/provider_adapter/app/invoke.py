@@ -1,0 +1,72 @@
+"""Makes one synchronous call, once."""
+
+from typing import Any
+
+from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
+from services.provider_adapter.app.conversation import Conversation, Line
+from services.provider_adapter.app.hiding import hiding
+from services.provider_adapter.app.media import MediaWorks
+from services.provider_adapter.app.submit import SubmitJob, aside
+from services.provider_adapter.domain.calls import ANSWERED_KINDS, Invoked, Report, Watch, usage_of_made
+from services.provider_adapter.domain.exchange import Phase
+from services.provider_adapter.domain.inputs import encoded
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.outcomes import Result
+
+
+class InvokeCall:
+    """Materials, request, one exchange, the output. Kinds that give files go the way of a submission."""
+
+    def __init__(self, conversation: Conversation, submit: SubmitJob, media: MediaWorks, clock: Clock) -> None:
+        self._conversation = conversation
+        self._submit = submit
+        self._media = media
+        self._clock = clock
+
+    async def __call__(self, endpoint: Endpoint, job: Job, watch: Watch) -> Invoked:
+        """Raises Fault: a refusal, `connect_failed` (nothing left), or `submission_unknown` (nobody knows)."""
+        line = self._conversation.line(endpoint, job.kind)
+        if job.kind not in line.adapter.manifest.synchronous_kinds:
+            raise Fault.of("source_not_configured", f"kind '{job.kind}' of adapter '{endpoint.adapter}' is not a call")
+        with hiding(job.input, line.secret):
+            if job.kind in ANSWERED_KINDS:
+                return await self._answered(line, job, watch)
+            return await self._made(line, job, watch)
+
+    async def _answered(self, line: Line, job: Job, watch: Watch) -> Invoked:
+        call = line.adapter.calls(job.kind)
+        ready = await self._media.with_contents(job)
+        request = await aside(
+            sum(len(content.data) for content in ready.contents.values()), lambda: call.build(ready, line.endpoint)
+        )
+        begun = self._clock.monotonic()
+        response = await self._conversation.exchange(line, Phase.SUBMIT, request, job, watch.first_token_s)
+        spent_s = self._clock.monotonic() - begun
+        answered = await aside(len(response.body), lambda: call.parse(response, job))
+        self._conversation.notice(line, Phase.SUBMIT, answered.unknown_fields)
+        return Invoked(answered.output, answered.report, first_token_s=spent_s)
+
+    async def _made(self, line: Line, job: Job, watch: Watch) -> Invoked:
+        begun = self._clock.monotonic()
+        submitted, response = await self._submit.sent(line, job, watch.first_token_s)
+        spent_s = self._clock.monotonic() - begun
+        if submitted.made is None:
+            raise Fault.of("malformed_reply", provider=line.endpoint.adapter, metadata={"evidence": "a job, no result"})
+        result = await self._submit.kept(submitted.made, line, job)
+        report = Report(usage_of_made(submitted.made), provider_request_id=request_id(response.headers))
+        return Invoked(encoded(_output(result)), report, result.artifacts, spent_s)
+
+
+def _output(result: Result) -> dict[str, Any]:
+    """What is no file: one entry of `data` for each artifact, in order, and what the provider said beside them."""
+    data = [{"artifact": item.sha256, "media_type": item.media_type} for item in result.artifacts]
+    return {**result.output, "data": data}
+
+
+_IDS = ("x-request-id", "apim-request-id", "request-id", "x-tt-logid")
+
+
+def request_id(headers: Any) -> str:
+    """The provider's own id of an exchange, from the headers under which providers put it."""
+    return next((headers[name] for name in _IDS if headers.get(name)), "")

@@ -1,0 +1,148 @@
+"""Makes one synchronous call, once, and hands its output on piece by piece.
+
+Laws of this file (SYN-8):
+- until the provider has said something, nothing is handed on: another supply may still serve;
+- from then on every end that is not the provider's own is `stream_interrupted`, save a refusal of the content;
+- who leaves takes the connection to the provider with him.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from libs.faults.fault import Fault
+from libs.faults.registry import Category
+from libs.kernel.clock import Clock
+from services.provider_adapter.app.conversation import Conversation, Line
+from services.provider_adapter.app.hiding import hiding
+from services.provider_adapter.app.media import MediaWorks
+from services.provider_adapter.domain.calls import Piece, Report, StreamReader, Watch
+from services.provider_adapter.domain.chunks import chunk_of
+from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpResponse, Phase
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.ports import Streaming
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The stream ended as its provider meant it to."""
+
+    report: Report
+    first_token_s: float
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a stream has come: monotonic seconds of its sending and of its newest token, pieces handed on."""
+
+    begun_s: float
+    first_s: float
+    inter_s: float
+    token_s: float = 0.0
+    first_token_s: float = 0.0
+    pieces: int = 0
+
+    def wait_s(self, now_s: float) -> float:
+        """How long the next bytes may take before a watchdog bites."""
+        limit = self.token_s + self.inter_s if self.pieces else self.begun_s + self.first_s
+        return limit - now_s
+
+
+class StreamCall:
+    """One request, its answer read as it comes, under two watchdogs."""
+
+    def __init__(self, conversation: Conversation, media: MediaWorks, clock: Clock) -> None:
+        self._conversation = conversation
+        self._media = media
+        self._clock = clock
+
+    async def __call__(self, endpoint: Endpoint, job: Job, watch: Watch) -> AsyncGenerator[bytes | Ended, None]:
+        """Chunks, and at the very end the report. Raises Fault as InvokeCall does before the first chunk."""
+        line = self._conversation.line(endpoint, job.kind)
+        stream = line.adapter.streams(job.kind)
+        submit_s = endpoint.timeouts.submit_s
+        with hiding(job.input, line.secret):
+            request = stream.build(await self._media.with_contents(job), endpoint)
+            progress = Progress(
+                self._clock.monotonic(), watch.first_token_s or submit_s, watch.inter_token_s or submit_s
+            )
+            async with self._conversation.streaming(line, request, job, progress.first_s) as answer:
+                if answer.status != 200 or answer.headers.get("content-type", "").startswith("application/json"):
+                    pieces = self._at_once(line, job, answer, progress)
+                else:
+                    pieces = self._told(line, stream.reader(job, answer.headers), answer, progress)
+                async with aclosing(pieces):
+                    async for piece in pieces:
+                        yield piece
+
+    async def _at_once(
+        self, line: Line, job: Job, answer: Streaming, progress: Progress
+    ) -> AsyncGenerator[bytes | Ended, None]:
+        """An answer that is no stream: a refusal, or all of the output in one, from a server that does not stream."""
+        left_s = min(progress.wait_s(self._clock.monotonic()), self._conversation.time_left())
+        response = HttpResponse(answer.status, answer.headers, await answer.rest(left_s))
+        answered = line.adapter.calls(job.kind).parse(response, job)
+        self._conversation.notice(line, Phase.STREAM, answered.unknown_fields)
+        spent_s = self._clock.monotonic() - progress.begun_s
+        yield chunk_of(answered.output)
+        yield Ended(answered.report, spent_s)
+
+    async def _told(
+        self, line: Line, reader: StreamReader, answer: Streaming, progress: Progress
+    ) -> AsyncGenerator[bytes | Ended, None]:
+        held: list[bytes] = []
+        while not reader.ended:
+            fault: Fault | None = None
+            try:
+                pieces, over = await self._read(reader, answer, progress)
+            except ExchangeBroken as error:
+                pieces, over, fault = [], True, self._conversation.broken(line, error)
+            for chunk in self._handed_on(pieces, held, progress):
+                yield chunk
+            fault = reader.failure or fault
+            if fault is None and over and not reader.ended:
+                fault = reader.unfinished()
+            if fault is not None:
+                raise _after(progress.pieces, fault)
+        self._conversation.notice(line, Phase.STREAM, reader.unknown_fields)
+        for chunk in held:  # the provider ended without a word
+            yield chunk
+        yield Ended(reader.report(), progress.first_token_s or self._clock.monotonic() - progress.begun_s)
+
+    async def _read(self, reader: StreamReader, answer: Streaming, progress: Progress) -> tuple[list[Piece], bool]:
+        """The next pieces, and whether the body is over."""
+        now_s = self._clock.monotonic()
+        wait_s = min(progress.wait_s(now_s), self._conversation.time_left())
+        if wait_s <= 0:
+            raise ExchangeBroken(Broken.READ_TIMEOUT, answer.status)
+        data = await answer.read(wait_s)
+        return (reader.feed(data), False) if data else (reader.close(), True)
+
+    def _handed_on(self, pieces: list[Piece], held: list[bytes], progress: Progress) -> list[bytes]:
+        """The chunks to hand on now; what comes before the first token waits for it in `held`."""
+        if any(piece.token for piece in pieces):
+            progress.token_s = self._clock.monotonic()
+            progress.first_token_s = progress.first_token_s or progress.token_s - progress.begun_s
+        elif not progress.pieces:
+            held += [piece.chunk for piece in pieces]
+            return []
+        chunks = [*held, *(piece.chunk for piece in pieces)]
+        held.clear()
+        progress.pieces += len(chunks)
+        return chunks
+
+
+def _after(pieces: int, fault: Fault) -> Fault:
+    """What a failure is after so many pieces."""
+    if not pieces or fault.category is Category.CONTENT:
+        return fault
+    reason = {"submission_unknown": "provider_timeout"}.get(fault.code, fault.code)
+    return Fault.of(
+        "stream_interrupted",
+        f"the stream broke off after {pieces} pieces",
+        provider=fault.provider,
+        provider_code=fault.provider_code,
+        provider_message=fault.provider_message,
+        retry_after_ms=fault.retry_after_ms,
+        metadata={**fault.metadata, "reason": reason, "possibly_charged": "true"},
+    )

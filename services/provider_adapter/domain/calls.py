@@ -1,0 +1,142 @@
+"""What a synchronous call gave: an output in the public shape, a report for the records, or the pieces of a stream."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from libs.faults.fault import Fault
+from services.provider_adapter.domain.outcomes import Made, Stored
+
+ANSWERED_KINDS = frozenset({"chat", "embedding", "ocr"})
+"""Kinds whose output is JSON, made by the part `call`; those that make files are made by the part `submit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call used, in the units of prices; None is what the provider did not report. Inputs include cached ones,
+    outputs include reasoning. `seconds` is the length of what was made."""
+
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    input_audio_tokens: int | None = None
+    input_image_tokens: int | None = None
+    output_audio_tokens: int | None = None
+    output_image_tokens: int | None = None
+    cache_write_long_tokens: int | None = None
+    images: int | None = None
+    characters: int | None = None
+    pages: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """For the records. `finish_reason` is in OpenAI's words; `ignored_fields` are
+    fields of the input that the dialect cannot say and that were left out."""
+
+    usage: Usage = Usage()
+    finish_reason: str = ""
+    provider_request_id: str = ""
+    ignored_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call that ended well. `output` is a JSON object in UTF-8."""
+
+    output: bytes
+    report: Report
+    unknown_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Invoked:
+    """The same with its files stored, and the seconds until the answer began."""
+
+    output: bytes
+    report: Report
+    artifacts: tuple[Stored, ...] = ()
+    first_token_s: float = 0.0
+
+
+class Piece(NamedTuple):
+    """One `chat.completion.chunk` as JSON. `token`: it says something, so from here on no other supply may serve."""
+
+    chunk: bytes
+    token: bool
+
+
+class StreamReader(Protocol):
+    """Reads one provider's stream, fed with bytes as they come, cut anywhere.
+
+    `ended`: the provider's own last event was seen. `failure`: the provider said in the stream that it failed; the
+    pieces before it were given. After either nothing more is read. `unknown_fields` as in Answered.
+    """
+
+    ended: bool
+    failure: Fault | None
+    unknown_fields: tuple[str, ...]
+
+    def feed(self, data: bytes) -> list[Piece]:
+        """The pieces that these bytes complete."""
+        ...
+
+    def close(self) -> list[Piece]:
+        """The pieces that the end of the bytes completes."""
+        ...
+
+    def report(self) -> Report:
+        """What is known so far; complete once `ended`."""
+        ...
+
+    def unfinished(self) -> Fault:
+        """Why the bytes ended before the last event, as far as they tell."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Watchdogs in seconds: until the first token (or the answer), and between two tokens. None: the submission's."""
+
+    first_token_s: float | None = None
+    inter_token_s: float | None = None
+
+
+_COUNTS = {"input_tokens": "input_tokens", "output_tokens": "output_tokens", "characters": "characters"}
+
+
+def usage_of_made(made: Made) -> Usage:
+    """The usage of a job that made files, from its provider's own words and from what was made."""
+    counts = {ours: count(made.usage, theirs) for ours, theirs in _COUNTS.items()}
+    pictures = sum(media.family == "image" for media in made.media)
+    seconds = made.usage.get("seconds")
+    return Usage(
+        **counts,
+        images=pictures or None,
+        seconds=float(seconds) if isinstance(seconds, int | float) else None,
+    )
+
+
+def count(usage: Mapping[str, Any] | None, *path: str) -> int | None:
+    """A whole number under a path of names; None for anything else."""
+    value: Any = usage
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+@dataclass(slots=True)
+class Told:
+    """What a stream reader has gathered for its report."""
+
+    usage: Usage = Usage()
+    finish_reason: str = ""
+    provider_request_id: str = ""
+    ignored_fields: tuple[str, ...] = field(default=())
+
+    def report(self) -> Report:
+        """The report as it stands."""
+        return Report(self.usage, self.finish_reason, self.provider_request_id, self.ignored_fields)

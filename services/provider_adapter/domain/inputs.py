@@ -1,0 +1,72 @@
+"""An input that came as JSON text: taken apart at its top level only, and deeper only where somebody looks.
+
+A long conversation passes through this context as the bytes that it came in.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from libs.faults.fault import Fault
+
+SHORT_BYTES = 64
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_value = msgspec.json.Decoder()
+_encode = msgspec.json.Encoder().encode
+
+
+class JsonInput(Mapping[str, Any]):
+    """A JSON object as a mapping. `raw` holds the text of each field; a field is read when it is first asked for."""
+
+    __slots__ = ("_read", "raw")
+
+    def __init__(self, text: bytes) -> None:
+        """Raises Fault `validation_failed` for what is no JSON object."""
+        try:
+            self.raw: Mapping[str, msgspec.Raw] = _fields.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise Fault.invalid(("/input", "must be a JSON object in UTF-8")) from None
+        self._read: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._read:
+            self._read[name] = decoded(self.raw[name], f"/input/{name}")
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.raw
+
+    def __repr__(self) -> str:
+        return f"JsonInput({', '.join(self.raw)})"
+
+
+def decoded(text: bytes | msgspec.Raw, pointer: str) -> Any:
+    """JSON text as a value. Raises Fault that names the field."""
+    try:
+        return _value.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise Fault.invalid((pointer, "must be JSON in UTF-8")) from None
+
+
+def holds(given: Mapping[str, Any], name: str) -> bool:
+    """Whether the field is there and neither null nor empty; a long one is not taken apart to see it."""
+    if isinstance(given, JsonInput) and name in given and len(bytes(given.raw[name])) > SHORT_BYTES:
+        return True
+    return bool(given.get(name))
+
+
+def raw_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an input for a body that passes them on: as text where they came as text."""
+    return dict(given.raw) if isinstance(given, JsonInput) else dict(given)
+
+
+def encoded(body: Any) -> bytes:
+    """A request's or an output's JSON, without spaces."""
+    return _encode(body)

@@ -1,0 +1,85 @@
+"""What every reader of a stream does alike: events to pieces, failures kept until the pieces before them are given."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import msgspec
+
+from libs.faults.fault import Fault
+from services.provider_adapter.domain.calls import Piece, Report, Told
+from services.provider_adapter.domain.events import Event, EventReader, TooLong
+from services.provider_adapter.domain.exchange import Broken, HttpResponse, Phase, Reply
+from services.provider_adapter.domain.judgement import judge
+from services.provider_adapter.domain.replies import answered_at, refused
+from services.provider_adapter.domain.table import FaultTable
+
+_EVIDENCE = "the stream ended before its last event"
+
+
+class EventStream(ABC):
+    """A StreamReader over server-sent events. A dialect says in `take` what one event gives."""
+
+    table: FaultTable
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self.ended = False
+        self.failure: Fault | None = None
+        self.unknown_fields: tuple[str, ...] = ()
+        self.spoke = False
+        self.told = Told()
+        self._headers = headers
+        self._events = EventReader()
+        self._last = b""
+
+    @abstractmethod
+    def take(self, event: Event) -> list[Piece]:
+        """The pieces of one event; sets `ended`, and raises Fault (or a decoding error) for one that is no good."""
+
+    def feed(self, data: bytes) -> list[Piece]:
+        """See StreamReader."""
+        try:
+            return self._taken(self._events.feed(data))
+        except TooLong:
+            self.failure = Fault.of(
+                "malformed_reply", provider=self.table.provider, metadata={"evidence": "one event has no end"}
+            )
+            return []
+
+    def close(self) -> list[Piece]:
+        """See StreamReader."""
+        return self._taken(self._events.close())
+
+    def report(self) -> Report:
+        """See StreamReader."""
+        return self.told.report()
+
+    def unfinished(self) -> Fault:
+        """See StreamReader. An event that carried no output may hold the reason."""
+        reply = Reply.broken_off(self._headers, Broken.INCOMPLETE_BODY)
+        if self._last and not self.spoke:
+            fault = self.refusal(self._last)
+            if fault.code != "malformed_reply":
+                return fault
+        fault = judge(reply, Phase.STREAM, self.table, answered_at(HttpResponse(200, self._headers)))
+        return fault.replaced(metadata={"evidence": _EVIDENCE})
+
+    def refusal(self, data: bytes) -> Fault:
+        """The fault that an event which is no output proves."""
+        return refused(HttpResponse(200, self._headers, data), Phase.STREAM, self.table, synchronous=True)
+
+    def _taken(self, events: list[Event]) -> list[Piece]:
+        pieces: list[Piece] = []
+        for event in events:
+            if self.ended or self.failure is not None:
+                break
+            self._last = event.data
+            try:
+                made = self.take(event)
+            except Fault as fault:
+                self.failure = fault
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                self.failure = self.refusal(event.data)
+            else:
+                self.spoke = self.spoke or any(piece.token for piece in made)
+                pieces += made
+        return pieces
