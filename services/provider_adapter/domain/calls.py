@@ -105,17 +105,17 @@ class Watch:
     inter_token_s: float | None = None
 
 
-_COUNTS = {"input_tokens": "input_tokens", "output_tokens": "output_tokens", "characters": "characters"}
-
-
 def usage_of_made(made: Made) -> Usage:
     """The usage of a job that made files, from its provider's own words and from what was made."""
-    counts = {ours: count(made.usage, theirs) for ours, theirs in _COUNTS.items()}
-    pictures = sum(media.family == "image" for media in made.media)
-    seconds = made.usage.get("seconds")
+    said = made.usage
+    seconds = said.get("seconds")
     return Usage(
-        **counts,
-        images=pictures or None,
+        input_tokens=count(said, "input_tokens"),
+        input_image_tokens=count(said, "input_tokens_details", "image_tokens"),
+        output_tokens=count(said, "output_tokens"),
+        output_image_tokens=count(said, "output_tokens_details", "image_tokens"),
+        characters=count(said, "characters"),
+        images=sum(media.family == "image" for media in made.media) or None,
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
     )
 

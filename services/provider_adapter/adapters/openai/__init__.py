@@ -6,10 +6,9 @@ of this dialect do honour one: their Channel says `reconcile_by: idempotency_key
 
 from services.provider_adapter.adapters.openai import submit
 from services.provider_adapter.adapters.openai.call import OpenAICall, OpenAIStream
-from services.provider_adapter.adapters.openai.dialect import Dialect
+from services.provider_adapter.adapters.openai.dialect import OPENAI
 from services.provider_adapter.adapters.openai.faults import TABLE
 from services.provider_adapter.adapters.openai.manifest import MANIFEST
 from services.provider_adapter.domain.adapter import Adapter
 
-OPENAI = Dialect("openai", TABLE, MANIFEST.read_fields, MANIFEST.ignored_fields)
 ADAPTER = Adapter(manifest=MANIFEST, table=TABLE, submit=submit, call=OpenAICall(OPENAI), stream=OpenAIStream(OPENAI))

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from services.provider_adapter.adapters.openai.faults import TABLE
+from services.provider_adapter.adapters.openai.manifest import MANIFEST
 from services.provider_adapter.domain.adapter import KEY
 from services.provider_adapter.domain.calls import Usage, count
 from services.provider_adapter.domain.exchange import HttpRequest
@@ -24,7 +26,6 @@ class Dialect:
     """One family of servers. `path` gives path and query of an operation; `request_id` names the header of an answer
     that holds the provider's own id of it."""
 
-    name: str
     table: FaultTable
     read_fields: frozenset[str]
     ignored_fields: frozenset[str]
@@ -40,12 +41,19 @@ class Dialect:
         return HttpRequest("POST", path, query, headers, encoded(body), fresh)
 
 
+OPENAI = Dialect(TABLE, MANIFEST.read_fields, MANIFEST.ignored_fields)
+
+
 def usage_of(usage: Any) -> Usage:
     """The `usage` of a completion or an embedding."""
+    read, made = "prompt_tokens_details", "completion_tokens_details"
     return Usage(
         input_tokens=count(usage, "prompt_tokens"),
-        cached_input_tokens=count(usage, "prompt_tokens_details", "cached_tokens"),
-        cache_write_tokens=count(usage, "prompt_tokens_details", "cache_write_tokens"),
+        cached_input_tokens=count(usage, read, "cached_tokens"),
+        cache_write_tokens=count(usage, read, "cache_write_tokens"),
+        input_audio_tokens=count(usage, read, "audio_tokens"),
+        input_image_tokens=count(usage, read, "image_tokens"),
         output_tokens=count(usage, "completion_tokens"),
-        reasoning_tokens=count(usage, "completion_tokens_details", "reasoning_tokens"),
+        reasoning_tokens=count(usage, made, "reasoning_tokens"),
+        output_audio_tokens=count(usage, made, "audio_tokens"),
     )

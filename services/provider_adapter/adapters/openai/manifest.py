@@ -2,10 +2,6 @@
 
 from services.provider_adapter.domain.adapter import Auth, Manifest
 
-IMAGES = "/images/generations"
-EDITS = "/images/edits"
-SPEECH = "/audio/speech"
-
 CHAT_READ = frozenset(
     {
         "chat.id",
@@ -22,6 +18,9 @@ CHAT_READ = frozenset(
         "chat.usage.prompt_tokens_details.cached_tokens",
         "chat.usage.prompt_tokens_details.cache_write_tokens",
         "chat.usage.completion_tokens_details.reasoning_tokens",
+        "chat.usage.prompt_tokens_details.audio_tokens",
+        "chat.usage.prompt_tokens_details.image_tokens",
+        "chat.usage.completion_tokens_details.audio_tokens",
         "delta.content",
         "delta.refusal",
         "delta.tool_calls.*",
@@ -43,6 +42,7 @@ CHAT_IGNORED = frozenset(
         "chat.service_tier",
         "chat.system_fingerprint",
         "chat.metadata",
+        "chat.moderation",
         "chat.provider",
         "chat.error",
         "chat.choices[].index",
@@ -53,11 +53,8 @@ CHAT_IGNORED = frozenset(
         "chat.choices[].message.annotations",
         "chat.choices[].message.reasoning_details",
         "chat.usage.total_tokens",
-        "chat.usage.prompt_tokens_details.audio_tokens",
         "chat.usage.prompt_tokens_details.text_tokens",
-        "chat.usage.prompt_tokens_details.image_tokens",
         "chat.usage.completion_tokens_details.accepted_prediction_tokens",
-        "chat.usage.completion_tokens_details.audio_tokens",
         "chat.usage.completion_tokens_details.rejected_prediction_tokens",
         "chat.usage.completion_tokens_details.text_tokens",
         "chat.usage.prompt_cache_hit_tokens",
