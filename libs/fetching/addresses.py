@@ -8,7 +8,7 @@ Laws of this file:
 """
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -30,6 +30,11 @@ BAD_PORTS = frozenset(
      540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
      6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080)
 )  # fmt: skip
+
+
+def allows_private(env: Mapping[str, str]) -> bool:
+    """Whether the operator opens all addresses, for development alone."""
+    return env.get("POINTSMAN_ALLOW_PRIVATE_URLS", "").strip() in ("1", "true", "yes")
 
 
 def syntax_reason(url: str) -> str | None:

@@ -169,7 +169,7 @@ class House:
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),
             ModelRoutes(self._catalog),
-            ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes),
+            ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),
             OperatorRoutes(self._routing, self._health, self._capacity),
             PastRoutes(self._routing, self._health),
             CatalogRoutes(self._catalog),

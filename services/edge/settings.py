@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from libs.fetching.addresses import allows_private
+from libs.materials.links import Links, links_of
+
 MIB = 1024 * 1024
 
 
@@ -12,7 +15,7 @@ class Settings:
 
     `blobs` is a directory or an `s3://` address. `admin_key` empty means: the one in `data_directory`/admin.key, made
     if it is missing. Port 0 takes a free port. `key_cache_s` + `stream_check_s` bound how long a revoked key lives on;
-    their sum stays below 5 s (AUTH-1).
+    their sum stays below 5 s (AUTH-1). `links`: what opens a material to a provider without a key; None = nothing does.
     """
 
     database_url: str
@@ -28,10 +31,12 @@ class Settings:
     key_cache_s: float = 2.0
     stream_check_s: float = 2.5
     drain_s: float = 10.0
+    links: Links | None = None
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
-        """Read POINTSMAN_DATABASE_URL, _BLOBS, _DATA, _HTTP, _ADMIN_KEY and _ALLOW_PRIVATE_URLS."""
+        """Read POINTSMAN_DATABASE_URL, _BLOBS, _DATA, _HTTP, _ADMIN_KEY, _ALLOW_PRIVATE_URLS, and _PUBLIC_URL with
+        _LINK_KEY."""
         host, port = parse_address(env.get("POINTSMAN_HTTP", "").strip() or "127.0.0.1:8080")
         data = env.get("POINTSMAN_DATA", "").strip() or "./.pointsman"
         return Settings(
@@ -41,7 +46,8 @@ class Settings:
             http_host=host,
             http_port=port,
             admin_key=env.get("POINTSMAN_ADMIN_KEY", "").strip(),
-            allow_private_urls=env.get("POINTSMAN_ALLOW_PRIVATE_URLS", "").strip() in ("1", "true", "yes"),
+            allow_private_urls=allows_private(env),
+            links=links_of(env),
         )
 
 

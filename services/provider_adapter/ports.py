@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
+from libs.blobs.blob import Blob
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Content
 from services.provider_adapter.domain.outcomes import Stored
@@ -101,8 +103,36 @@ class MediaStore(Protocol):
         """Store a stream; one that raises leaves nothing behind. Fault `payload_too_large` beyond the limit."""
         ...
 
+    async def about(self, sha256: str) -> Stored:
+        """The facts about an artifact. Fault `material_unreachable` when it is not there."""
+        ...
+
     async def content(self, sha256: str, max_bytes: int) -> Content:
         """The bytes of a small artifact. Fault `material_unreachable` when it is not there or too large."""
+        ...
+
+
+class MaterialIntake(Protocol):
+    """The one way in for materials (AUTH-4): `libs.materials.intake`. `family` is image, video, audio, or "" = any."""
+
+    async def refusal(self, url: str) -> str | None:
+        """Why a URL that is only passed on may not be used, or None."""
+        ...
+
+    async def from_url(self, url: str, family: str) -> Blob:
+        """Fetch, judge and keep. Raises NotAllowed or Unfit."""
+        ...
+
+    async def from_bytes(self, content: bytes, family: str) -> Blob:
+        """Judge and keep bytes. Raises Unfit."""
+        ...
+
+
+class MaterialLinks(Protocol):
+    """Links under which a provider may read one material for a while: `libs.materials.links`."""
+
+    def url(self, sha256: str, now: datetime) -> str:
+        """The link, good for a day. It opens the material by itself: no log may tell it."""
         ...
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from libs.blobs.blob import UNKNOWN_TYPE, Blob, Blobs
+from libs.blobs.blob import UNKNOWN_TYPE, Blob, Blobs, missing
 from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
+from libs.materials.links import PATH, Links
 from services.edge.app.find_artifact import find_artifact
 from services.edge.app.reveal import Reveal
 from services.edge.app.upload_artifact import upload_artifact
@@ -28,14 +30,29 @@ UNTYPED = frozenset({"", "application/x-www-form-urlencoded", "multipart/form-da
 class ArtifactRoutes:
     """The handlers with what they need."""
 
-    def __init__(self, blobs: Blobs, reveal: Reveal, upload_limit_bytes: int) -> None:
+    def __init__(
+        self, blobs: Blobs, reveal: Reveal, upload_limit_bytes: int, links: Links | None, clock: Clock
+    ) -> None:
         self._blobs = blobs
         self._reveal = reveal
         self._upload_limit_bytes = upload_limit_bytes
+        self._links = links
+        self._clock = clock
 
     async def get(self, asked: Asked) -> Response:
         """200 with all bytes, 206 with some, 304 if the caller has them."""
         blob = await find_artifact(self._blobs, self._reveal, asked.caller, asked.path("sha256"))
+        return self._served(asked, blob)
+
+    async def linked(self, asked: Asked) -> Response:
+        """The same for whoever holds a link to it, a key or not. A link that opens nothing finds nothing."""
+        sha256, now = asked.path("sha256"), self._clock.now()
+        words = (asked.query("expires") or "", asked.query("signature") or "")
+        if self._links is None or not self._links.opens(sha256, *words, now):
+            raise missing(sha256)
+        return self._served(asked, await self._blobs.stat(sha256))
+
+    def _served(self, asked: Asked, blob: Blob) -> Response:
         request = asked.request
         etag = f'"{blob.sha256}"'
         headers = {"etag": etag, "cache-control": CACHE, "accept-ranges": "bytes", "vary": "Authorization"}
@@ -77,6 +94,15 @@ class ArtifactRoutes:
                 parameters=(
                     Parameter("Range", "One range of bytes.", where="header"),
                     Parameter("If-None-Match", "The tag that the caller has.", where="header"),
+                ),
+            ),
+            Operation(
+                "getMaterial", "GET", PATH + "{sha256}", self.linked,
+                "A material by a link of ours, for the provider that it was given to; no key is needed.",
+                media=UNKNOWN_TYPE, codes=("not_found", "range_not_satisfiable"), also=(206, 304),
+                parameters=(
+                    Parameter("expires", "Until when the link opens it."),
+                    Parameter("signature", "What proves the link."),
                 ),
             ),
             Operation(

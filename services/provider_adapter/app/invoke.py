@@ -6,7 +6,7 @@ from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
-from services.provider_adapter.app.media import MediaWorks
+from services.provider_adapter.app.materials import Materials
 from services.provider_adapter.app.submit import SubmitJob, aside
 from services.provider_adapter.domain.calls import ANSWERED_KINDS, Invoked, Report, Watch, usage_of_made
 from services.provider_adapter.domain.exchange import Phase
@@ -18,10 +18,10 @@ from services.provider_adapter.domain.outcomes import Result
 class InvokeCall:
     """Materials, request, one exchange, the output. Kinds that give files go the way of a submission."""
 
-    def __init__(self, conversation: Conversation, submit: SubmitJob, media: MediaWorks, clock: Clock) -> None:
+    def __init__(self, conversation: Conversation, submit: SubmitJob, materials: Materials, clock: Clock) -> None:
         self._conversation = conversation
         self._submit = submit
-        self._media = media
+        self._materials = materials
         self._clock = clock
 
     async def __call__(self, endpoint: Endpoint, job: Job, watch: Watch) -> Invoked:
@@ -36,7 +36,7 @@ class InvokeCall:
 
     async def _answered(self, line: Line, job: Job, watch: Watch) -> Invoked:
         call = line.adapter.calls(job.kind)
-        ready = await self._media.with_contents(job)
+        ready = await self._materials.ready(job, line.adapter.manifest)
         request = await aside(
             sum(len(content.data) for content in ready.contents.values()), lambda: call.build(ready, line.endpoint)
         )

@@ -1,15 +1,15 @@
-"""Results into the store, materials out of it. Bytes are checked for what they are before they are called a result."""
+"""Results into the store. Bytes are checked for what they are before they are called a result."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
+from libs.materials.sniffing import SNIFF_BYTES
 from libs.telemetry import metrics, names
 from services.provider_adapter.app.errands import Errands
 from services.provider_adapter.domain.exchange import ExchangeBroken
-from services.provider_adapter.domain.job import Content, Endpoint, Job, artifacts_of
-from services.provider_adapter.domain.media import SNIFF_BYTES, settled_type
+from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.media import settled_type
 from services.provider_adapter.domain.outcomes import Made, Media, Result, Stored
 from services.provider_adapter.ports import Download, MediaStore, Target, Transport
 from services.provider_adapter.settings import Settings
@@ -30,7 +30,7 @@ class NoMedia(Exception):
 
 
 class MediaWorks:
-    """Fetches, checks and keeps results; reads materials."""
+    """Fetches, checks and keeps results."""
 
     def __init__(self, transport: Transport, store: MediaStore, world: World, settings: Settings) -> None:
         self._transport = transport
@@ -38,13 +38,6 @@ class MediaWorks:
         self._world = world
         self._settings = settings
         self._errands: Errands[Stored] = Errands()
-
-    async def with_contents(self, job: Job) -> Job:
-        """The job with the bytes of every artifact that its input names."""
-        contents: dict[str, Content] = {}
-        for sha256 in artifacts_of(job.input):
-            contents[sha256] = await self._store.content(sha256, self._settings.material_bytes)
-        return replace(job, contents=contents) if contents else job
 
     async def kept(self, made: Made, job: Job, endpoint: Endpoint, door: Target | None = None) -> Result:
         """Everything that a job made, stored; `door` opens what is keyed. Raises NotFetched or NoMedia."""

@@ -15,7 +15,7 @@ from libs.faults.registry import Category
 from libs.kernel.clock import Clock
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
-from services.provider_adapter.app.media import MediaWorks
+from services.provider_adapter.app.materials import Materials
 from services.provider_adapter.domain.calls import Piece, Report, StreamReader, Watch
 from services.provider_adapter.domain.chunks import chunk_of
 from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpResponse, Phase
@@ -51,9 +51,9 @@ class Progress:
 class StreamCall:
     """One request, its answer read as it comes, under two watchdogs."""
 
-    def __init__(self, conversation: Conversation, media: MediaWorks, clock: Clock) -> None:
+    def __init__(self, conversation: Conversation, materials: Materials, clock: Clock) -> None:
         self._conversation = conversation
-        self._media = media
+        self._materials = materials
         self._clock = clock
 
     async def __call__(self, endpoint: Endpoint, job: Job, watch: Watch) -> AsyncGenerator[bytes | Ended, None]:
@@ -62,7 +62,7 @@ class StreamCall:
         stream = line.adapter.streams(job.kind)
         submit_s = endpoint.timeouts.submit_s
         with hiding(job.input, line.secret):
-            request = stream.build(await self._media.with_contents(job), endpoint)
+            request = stream.build(await self._materials.ready(job, line.adapter.manifest), endpoint)
             progress = Progress(
                 self._clock.monotonic(), watch.first_token_s or submit_s, watch.inter_token_s or submit_s
             )

@@ -8,6 +8,7 @@ from typing import TypeVar
 from libs.faults.fault import Fault
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
+from services.provider_adapter.app.materials import Materials
 from services.provider_adapter.app.media import MediaWorks, NoMedia, NotFetched
 from services.provider_adapter.domain.exchange import HttpResponse, Phase
 from services.provider_adapter.domain.job import Endpoint, Job
@@ -28,8 +29,9 @@ class Sent:
 class SubmitJob:
     """Materials, request, one exchange, and for synchronous kinds the result."""
 
-    def __init__(self, conversation: Conversation, media: MediaWorks) -> None:
+    def __init__(self, conversation: Conversation, materials: Materials, media: MediaWorks) -> None:
         self._conversation = conversation
+        self._materials = materials
         self._media = media
 
     async def __call__(self, endpoint: Endpoint, job: Job) -> Sent:
@@ -44,7 +46,7 @@ class SubmitJob:
     async def sent(self, line: Line, job: Job, first_s: float | None = None) -> tuple[Submitted, HttpResponse]:
         """The exchange alone: what the provider said, read and in full."""
         submit = line.adapter.submits(job.kind)
-        ready = await self._media.with_contents(job)
+        ready = await self._materials.ready(job, line.adapter.manifest)
         sizes = [len(content.data) for content in ready.contents.values()]
         request = await aside(sum(sizes), lambda: submit.build(ready, line.endpoint))
         response = await self._conversation.exchange(line, Phase.SUBMIT, request, job, first_s)

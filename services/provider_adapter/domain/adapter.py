@@ -32,10 +32,12 @@ class Manifest:
     `idempotency_key` (the submission again, with the same key) or `none`. `reconcile_offers` are further ways that a
     Channel may name, because servers of one dialect differ in what they honour. `states` maps the provider's words to
     ours; a word that is not in it is no failure of the job. `ignored_fields` is the closed list of reply fields that
-    are ignored on purpose, as dotted paths under the name of the operation (`task.created_at`). `materials` is the form
-    in which the dialect takes inputs that are files: `url` (fetched by the provider; bytes go as `data:` URLs where it
-    takes those), `base64` or `upload`. `limits` are documented limits for a person (`reference images` -> `1-9`).
-    `cost_fields` tell what is charged by and where a reply says so (`usage.completion_tokens` -> `tokens`).
+    are ignored on purpose, as dotted paths under the name of the operation (`task.created_at`).
+
+    `materials` is the form in which the dialect takes inputs that are files: `url` (fetched by the provider: a link of
+    our edge where one is configured, else a `data:` URL for the families of `data_urls`), `base64` or `upload`.
+    `limits` are documented limits for a person (`reference images` -> `1-9`). `cost_fields` tell what is charged by and
+    where a reply says so (`usage.completion_tokens` -> `tokens`).
     """
 
     name: str
@@ -47,6 +49,7 @@ class Manifest:
     reconcile_offers: tuple[str, ...] = ()
     streamed_kinds: tuple[str, ...] = ()
     materials: str = "url"
+    data_urls: tuple[str, ...] = ("image", "video", "audio")
     limits: Mapping[str, str] = field(default_factory=dict)
     cost_fields: Mapping[str, str] = field(default_factory=dict)
     states: Mapping[str, JobState] = field(default_factory=dict)

@@ -62,6 +62,32 @@ def holds(given: Mapping[str, Any], name: str) -> bool:
     return bool(given.get(name))
 
 
+def pictures_passed_on(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(pointer, URL) of every picture of a chat that the provider is to fetch by itself; `data:` URLs are content."""
+    if not isinstance(given, JsonInput):
+        messages = given.get("messages")
+    elif "messages" in given and any(word in bytes(given.raw["messages"]) for word in (b"image_url", b"\\u")):
+        messages = given["messages"]  # taken apart only where there may be one; escapes may spell the word too
+    else:
+        return
+    yield from _pictures(messages, "/input/messages")
+
+
+def _pictures(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        picture = value.get("image_url")
+        url = picture.get("url") if isinstance(picture, Mapping) else picture
+        if isinstance(url, str) and not url.startswith("data:"):
+            yield (f"{pointer}/image_url/url" if isinstance(picture, Mapping) else f"{pointer}/image_url"), url
+        children: Iterator[tuple[Any, Any]] = iter(value.items())
+    elif isinstance(value, list | tuple):
+        children = iter(enumerate(value))
+    else:
+        return
+    for name, item in children:
+        yield from _pictures(item, f"{pointer}/{name}")
+
+
 def raw_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of an input for a body that passes them on: as text where they came as text."""
     return dict(given.raw) if isinstance(given, JsonInput) else dict(given)

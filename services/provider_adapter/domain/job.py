@@ -20,8 +20,9 @@ from typing import Any
 
 from libs.faults.fault import Fault
 
-MATERIAL_LISTS = ("reference_images", "reference_videos", "reference_audios")
-MATERIAL_SINGLES = ("first_frame", "last_frame", "image")
+MATERIAL_LISTS = {"reference_images": "image", "reference_videos": "video", "reference_audios": "audio"}
+MATERIAL_SINGLES = {"first_frame": "image", "last_frame": "image", "image": "image"}
+"""Field -> family of what it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,15 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of one material."""
+    """The bytes of one material; or, where the provider fetches it from us, the link, and no bytes."""
 
     data: bytes
     media_type: str
+    link: str = field(default="", repr=False)
+
+    def url(self) -> str:
+        """The link, or the bytes as a `data:` URL."""
+        return self.link or self.data_url()
 
     def data_url(self) -> str:
         """The bytes as a `data:` URL."""
@@ -130,7 +136,7 @@ class Job:
             content = self.contents.get(value["artifact"])
             if content is None:
                 raise Fault.of("material_unreachable", f"{pointer}: the artifact is not stored here")
-            return content.data_url()
+            return content.url()
         if isinstance(value.get("base64"), str):
             try:
                 data = base64.b64decode(value["base64"], validate=True)
@@ -140,17 +146,51 @@ class Job:
         raise Fault.invalid((pointer, 'must be {"url"}, {"artifact"} or {"base64", "media_type"}'))
 
 
-def artifacts_of(given: Mapping[str, Any]) -> Iterator[str]:
-    """The digests that an input names, each once, in order."""
-    seen: set[str] = set()
-    values = [given.get(name) for name in MATERIAL_SINGLES]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One material where it stands in an input: in field `name`, at `index` of it for a list."""
+
+    name: str
+    index: int | None
+    value: Mapping[str, Any]
+
+    @property
+    def pointer(self) -> str:
+        """As a JSON pointer into the request."""
+        return f"/input/{self.name}" if self.index is None else f"/input/{self.name}/{self.index}"
+
+    @property
+    def family(self) -> str:
+        """What the field takes."""
+        return {**MATERIAL_LISTS, **MATERIAL_SINGLES}[self.name]
+
+    def decoded(self) -> bytes:
+        """The bytes of base64. Fault `validation_failed` when it is none."""
+        try:
+            return base64.b64decode(str(self.value.get("base64")), validate=True)
+        except (binascii.Error, ValueError):
+            raise Fault.invalid((f"{self.pointer}/base64", "is not base64")) from None
+
+
+def material_places(given: Mapping[str, Any]) -> Iterator[Place]:
+    """Every material of an input, in order. What is none is left to the adapters to refuse."""
+    for name in MATERIAL_SINGLES:
+        if isinstance(given.get(name), Mapping):
+            yield Place(name, None, given[name])
     for name in MATERIAL_LISTS:
-        values.extend(given.get(name) or ())
-    for value in values:
-        digest = value.get("artifact") if isinstance(value, Mapping) else None
-        if isinstance(digest, str) and digest not in seen:
-            seen.add(digest)
-            yield digest
+        items = given.get(name)
+        for index, item in enumerate(items if isinstance(items, list | tuple) else ()):
+            if isinstance(item, Mapping):
+                yield Place(name, index, item)
+
+
+def with_material(given: Mapping[str, Any], place: Place, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The input with another material at that place."""
+    if place.index is None:
+        return {**given, place.name: value}
+    items = list(given[place.name])
+    items[place.index] = value
+    return {**given, place.name: items}
 
 
 def private_texts(given: Any) -> Iterator[str]:

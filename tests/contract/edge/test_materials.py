@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from libs.fetching.fetcher import Bounds, Fetcher
+from libs.materials.links import Links
 from tests.contract.edge.house import EdgeHouse, edge_house
 from tests.contract.edge.test_problems import check, pointers
 from tests.support.media import clip, picture, sound
@@ -321,3 +322,22 @@ async def test_the_operator_may_allow_private_addresses(tmp_path: Path) -> None:
             made = await user.post("/v1/runs", json={**body, "callback_url": f"http://{PRIVATE}:1024/hook"})
             assert made.status_code == 202, made.text
             assert len(private.heard) == 1
+
+
+async def test_a_link_opens_one_material_without_a_key(tmp_path: Path) -> None:
+    """AUTH-4: what a provider is given opens that material for a day; without links configured nothing is opened."""
+    links = Links("https://pointsman.example", b"a key that nobody guesses")
+    async with edge_house(tmp_path, links=links) as house, house.client() as stranger:
+        blob = await house.blobs.put(picture(), "image/png")
+        url = links.url(blob.sha256, house.clock.now()).removeprefix("https://pointsman.example")
+        answered = await stranger.get(url)
+        assert (answered.status_code, answered.content) == (200, picture())
+        part = await stranger.get(url, headers={"range": "bytes=0-3"})
+        assert (part.status_code, part.content) == (206, picture()[:4])
+        check(await stranger.get(url[:-1] + ("0" if url[-1] != "0" else "1")), 404, "not_found")
+        check(await stranger.get(url.partition("?")[0]), 404, "not_found")
+        check(await stranger.get(f"/v1/artifacts/{blob.sha256}"), 401, "unauthenticated")
+        house.clock.advance(86_400)
+        check(await stranger.get(url), 404, "not_found")
+    async with edge_house(tmp_path) as house, house.client() as stranger:
+        check(await stranger.get(url), 404, "not_found")

@@ -35,6 +35,7 @@ async def test_what_is_kept_is_found_by_its_digest(store: MediaStore) -> None:
     assert (kept.sha256, kept.size_bytes, kept.media_type) == (digest(DATA), len(DATA), "video/mp4")
     content = await store.content(kept.sha256, 1000)
     assert (content.data, content.media_type) == (DATA, "video/mp4")
+    assert await store.about(kept.sha256) == kept
 
 
 async def test_what_breaks_or_is_too_large_is_not_kept(store: MediaStore) -> None:
@@ -44,9 +45,10 @@ async def test_what_breaks_or_is_too_large_is_not_kept(store: MediaStore) -> Non
     with pytest.raises(Fault) as caught:
         await store.keep(chunks(DATA), "video/mp4", len(DATA) - 1)
     assert caught.value.code == "payload_too_large"
-    with pytest.raises(Fault) as missing:
-        await store.content(digest(DATA), 1000)
-    assert missing.value.code == "material_unreachable"
+    for look in (store.content(digest(DATA), 1000), store.about(digest(DATA))):
+        with pytest.raises(Fault) as missing:
+            await look
+        assert missing.value.code == "material_unreachable"
 
 
 async def test_a_material_that_is_too_large_is_not_sent(store: MediaStore) -> None:

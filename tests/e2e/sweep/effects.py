@@ -199,6 +199,10 @@ class MortalMedia:
         self._effects.done(numbered)
         return stored
 
+    async def about(self, *given: Any) -> Any:
+        """See `ports.MediaStore`. Looking changes nothing."""
+        return await self._inner.about(*given)
+
     async def content(self, *given: Any) -> Any:
         """See `ports.MediaStore`. Reading changes nothing."""
         return await self._inner.content(*given)

@@ -7,6 +7,8 @@ from typing import Any
 
 from libs.blobs.blob import Blob
 from libs.faults.fault import Fault
+from libs.materials.intake import Unfit
+from libs.materials.sniffing import sniff
 from services.provider_adapter.domain.exchange import ExchangeBroken, HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Content
 from services.provider_adapter.domain.media import digest
@@ -112,8 +114,44 @@ class MemoryMedia:
         self.kept[blob.sha256] = (data, media_type)
         return Stored(blob.sha256, media_type, len(data))
 
+    async def about(self, sha256: str) -> Stored:
+        """See `MediaStore.about`."""
+        if sha256 not in self.kept:
+            raise Fault.of("material_unreachable")
+        data, media_type = self.kept[sha256]
+        return Stored(sha256, media_type, len(data))
+
     async def content(self, sha256: str, max_bytes: int) -> Content:
         """See `MediaStore.content`."""
         if sha256 not in self.kept or len(self.kept[sha256][0]) > max_bytes:
             raise Fault.of("material_unreachable")
         return Content(*self.kept[sha256])
+
+
+@dataclass
+class PlayedIntake:
+    """Implements `MaterialIntake` over a media store: `pages` are what URLs hold, or what they raise."""
+
+    store: MemoryMedia
+    pages: dict[str, bytes | Exception] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    taken: list[tuple[str, str]] = field(default_factory=list)
+
+    async def refusal(self, url: str) -> str | None:
+        """See the port."""
+        return self.refused.get(url)
+
+    async def from_url(self, url: str, family: str) -> Blob:
+        """See the port."""
+        self.taken.append((url, family))
+        page = self.pages[url]
+        if isinstance(page, Exception):
+            raise page
+        return await self.from_bytes(page, family)
+
+    async def from_bytes(self, content: bytes, family: str) -> Blob:
+        """See the port."""
+        if sniff(content).partition("/")[0] != family:
+            raise Unfit(f"is no {family}")
+        self.store.kept[digest(content)] = (content, sniff(content))
+        return Blob(digest(content), len(content), sniff(content))

@@ -12,6 +12,7 @@ import pytest
 from libs.faults.fault import Fault
 from libs.kernel.deadlines import deadline_at
 from services.provider_adapter.app.conversation import Conversation
+from services.provider_adapter.app.materials import Materials
 from services.provider_adapter.app.media import MediaWorks
 from services.provider_adapter.app.poll import PollJob
 from services.provider_adapter.app.reconcile import ReconcileJob
@@ -22,7 +23,7 @@ from services.provider_adapter.domain.outcomes import JobState, Verdict
 from services.provider_adapter.settings import Settings
 from services.provider_adapter.store.secrets import ReferencedSecrets
 from tests.support.worlds import START, steered_world
-from tests.unit.provider_adapter.fakes import MP4, MemoryMedia, PlayedTransport, download
+from tests.unit.provider_adapter.fakes import MP4, MemoryMedia, PlayedIntake, PlayedTransport, download
 
 SECRET = "ark-0123456789abcdef"
 PROMPT = "a very private storm over the harbour of a small town"
@@ -49,7 +50,9 @@ class House:
         given = Settings("memory", media_backoff_s=0.0, **settings)
         self.media = MediaWorks(self.transport, self.store, self.world, given)
         talk = Conversation(self.transport, ReferencedSecrets({"ARK": SECRET}), self.clock, given.margin_s)
-        self.submit = SubmitJob(talk, self.media)
+        self.intake = PlayedIntake(self.store)
+        materials = Materials(self.store, self.intake, given.links, self.clock, given.material_bytes)
+        self.submit = SubmitJob(talk, materials, self.media)
         self.poll = PollJob(talk, self.media)
         self.reconcile = ReconcileJob(talk, self.submit, self.clock, given)
 

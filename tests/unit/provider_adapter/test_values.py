@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
+from libs.materials.sniffing import sniff
 from services.provider_adapter.app.hiding import without
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import Content, Job, artifacts_of
-from services.provider_adapter.domain.media import settled_type, sniff
+from services.provider_adapter.domain.job import Content, Job, material_places
+from services.provider_adapter.domain.media import settled_type
 from services.provider_adapter.domain.table import FaultTable, Row
 from services.provider_adapter.store.secrets import ReferencedSecrets
 
@@ -32,7 +33,10 @@ def test_materials_as_urls() -> None:
     assert held.material("first_frame") == "https://x.example/a"
     assert held.material("last_frame") == ""
     assert held.materials("reference_images") == ("data:image/png;base64,cG5n", "data:image/gif;base64,eA==")
-    assert list(artifacts_of(held.input)) == ["f" * 64]
+    places = [(place.pointer, place.family) for place in material_places(held.input)]
+    assert places == [
+        (f"/input/{name}", "image") for name in ("first_frame", "reference_images/0", "reference_images/1")
+    ]
     for bad in ("text", {}, {"base64": "!"}, {"artifact": "0" * 64}):
         with pytest.raises(Fault) as caught:
             job(reference_images=[bad]).materials("reference_images")
