@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from libs.host.hosted import ComposedContext
+from libs.kernel.clock import Clock
 from libs.kernel.world import World
 from libs.store.database import Database
 from libs.store.migrations import migrate
@@ -22,15 +23,15 @@ SERVICE = "pointsman.cost_quote.v1.QuoteService"
 def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     """The context, not yet at work. It calls no other context, so it takes no channel."""
     if settings.database_url == "memory:":
-        return assemble(MemoryPriceBooks())
+        return assemble(MemoryPriceBooks(), world.clock)
     database = Database(settings.database_url, schema=SCHEMA)
-    context = assemble(PostgresPriceBooks(database))
+    context = assemble(PostgresPriceBooks(database), world.clock)
     context.migration = lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
     context.finish = (database.close,)
     return context
 
 
-def assemble(books: PriceBooks) -> ComposedContext:
+def assemble(books: PriceBooks, clock: Clock) -> ComposedContext:
     """The context over a store of the caller's choice."""
-    servicer = QuoteServicer(books)
+    servicer = QuoteServicer(books, clock)
     return ComposedContext(SCHEMA, ((SERVICE, lambda server: add_QuoteServiceServicer_to_server(servicer, server)),))

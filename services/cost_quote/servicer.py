@@ -3,7 +3,8 @@
 from typing import Any
 
 from libs.faults.fault import Fault
-from libs.rpc.values import money_to_proto, struct_to_dict
+from libs.kernel.clock import Clock
+from libs.rpc.values import money_to_proto, struct_to_dict, time_from_proto
 from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceServicer
 from services.cost_quote import wire
@@ -19,8 +20,9 @@ LARGEST_PAGE = 1000
 class QuoteServicer(QuoteServiceServicer):
     """`pointsman.cost_quote.v1.QuoteService`."""
 
-    def __init__(self, books: PriceBooks) -> None:
+    def __init__(self, books: PriceBooks, clock: Clock) -> None:
         self._books = books
+        self._clock = clock
 
     async def QuoteCandidates(self, request: pb.QuoteCandidatesRequest, context: Any) -> pb.QuoteCandidatesResponse:
         """Prices one request on several Supplies, and the baseline."""
@@ -29,7 +31,8 @@ class QuoteServicer(QuoteServiceServicer):
         mode = wire.mode_from_proto(request.billing_mode)
         candidates = [wire.candidate_from_proto(candidate) for candidate in request.candidates]
         common = struct_to_dict(request.input)
-        quotes, baseline = quote_candidates(book, request.kind, mode, common, candidates)
+        at = time_from_proto(request.submit_time) or self._clock.now()
+        quotes, baseline = quote_candidates(book, request.kind, mode, common, candidates, at)
         return pb.QuoteCandidatesResponse(
             quotes=[wire.quote_to_proto(item.supply, quote) for item, quote in zip(candidates, quotes, strict=True)],
             baseline=money_to_proto(baseline),
@@ -38,7 +41,8 @@ class QuoteServicer(QuoteServiceServicer):
 
     async def PriceUsage(self, request: pb.PriceUsageRequest, context: Any) -> pb.PriceUsageResponse:
         """Prices what calls really used."""
-        items = [wire.used_from_proto(item) for item in request.items]
+        now = self._clock.now()
+        items = [wire.used_from_proto(item, now) for item in request.items]
         prices = await price_usage(self._books, items)
         return pb.PriceUsageResponse(
             prices=[wire.usage_price(item.key, price) for item, price in zip(items, prices, strict=True)]

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from libs.rpc.values import money_to_proto, struct_from, struct_to_dict
+from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_from_proto
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from services.cost_quote.domain.pricing import Unpriced
 from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, one_time_book
@@ -69,7 +70,7 @@ def _quote(quote: Quote) -> quote_pb2.Quote:
 _COUNTS = tuple(item.name for item in fields(Usage) if item.name != "seconds")
 
 
-def used_from_proto(used: quote_service_pb2.UsageItem) -> Used:
+def used_from_proto(used: quote_service_pb2.UsageItem, now: datetime) -> Used:
     """One call to be settled; a negative figure is one that was not reported."""
     counts = {item.name: value for item, value in used.usage.ListFields() if item.name in _COUNTS}
     duration = used.usage.duration
@@ -82,6 +83,7 @@ def used_from_proto(used: quote_service_pb2.UsageItem) -> Used:
         request=struct_to_dict(used.input),
         usage=Usage(**{name: count for name, count in counts.items() if count >= 0}, seconds=seconds if said else None),
         revision=used.catalog_revision,
+        at=time_from_proto(used.submit_time) or now,
     )
 
 

@@ -29,6 +29,7 @@ from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.selection import select
 from services.routing.domain.task import Task
 from services.routing.peers.quotes import RemoteQuotes
+from tests.support.worlds import SteeredClock
 from tests.unit.routing.dispatch_fakes import Stage, stage
 from tests.unit.routing.dispatch_offers import catalog, supply
 
@@ -113,7 +114,7 @@ async def measure(count: int, seconds: float) -> Row:
     """One line."""
     known, books, registry = offers(count), MemoryPriceBooks(), LoopbackRegistry()
     server = RpcServer(registry=registry)
-    for _, add in assemble(books).registrations:
+    for _, add in assemble(books, SteeredClock()).registrations:
         server.add(add)
     await server.start()
     async with Channels(registry=registry, caller="routing") as channels:

@@ -32,9 +32,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from libs.kernel.money import NANO, Money
+from services.cost_quote.domain.parsing import parse_rule
 from services.cost_quote.domain.pricing import Unpriced
 from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, quote_candidates
-from services.cost_quote.domain.rules import BillingMode, parse_rule
+from services.cost_quote.domain.rules import BillingMode
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.catalog import Admin, Binding, Channel, Kind, Limits, Model, Policy, Price, Supply, Tier
 from services.routing.domain.decision import CapacityView, Decision, HealthView, Inputs, QuoteView

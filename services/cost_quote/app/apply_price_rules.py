@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from services.cost_quote.domain.rules import parse_rules
+from services.cost_quote.domain.parsing import parse_rules
 from services.cost_quote.ports import PriceBooks
 
 

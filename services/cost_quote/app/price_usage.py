@@ -49,7 +49,7 @@ async def _priced(shelf: Shelf, item: Used) -> Quote | Unpriced:
     if book is None:
         return Unpriced(f"no version {item.version} of a price rule {item.rule!r} was ever in force")
     rule = book.rules[item.rule]
-    return converted(book, rule, settle(rule, item.request, item.usage))
+    return converted(book, rule, settle(rule, item.request, item.usage, item.at))
 
 
 def _holds(book: PriceBook, item: Used) -> bool:

@@ -1,24 +1,30 @@
 """What one request costs under one rule, in the rule's own currency.
 
 Facts are read from the input by their public names: `duration_s`, `n`, `text`, `resolution` and so on. An amount is
-`exact` where the request alone decides it and `ceiling` where usage will.
+`exact` where the request alone decides it and `ceiling` where the provider or usage will: then it is the most that can
+be charged.
+
+Laws of this file:
+- price = (units x rate / per + surcharges) x multipliers x times, at least the minimum, in whole credits where the rule
+  counts in them; nothing is rounded on the way;
+- where several rates may come to hold, the dearest is taken: every part only grows with each of its factors.
 """
 
-from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from typing import Any, NamedTuple
 
-from services.cost_quote.domain.rules import BillingMode, PriceRule, TokenTier
+from services.cost_quote.domain.facts import MOST_DIGITS, Asked, count_of
+from services.cost_quote.domain.rules import ONE, ZERO, BillingMode, Condition, PriceRule
+from services.cost_quote.domain.token_prices import Tokens, ceiling_of, cost_of_tokens
+from services.cost_quote.domain.video_tokens import tokens_of
 
 PER_TOKEN, PER_REQUEST = BillingMode.PER_TOKEN, BillingMode.PER_REQUEST
 """Looked up once: the member of an enumeration is found by a call, and every Supply asks for these."""
-MILLION = Decimal(1_000_000)
+EXACTLY = Context(prec=150)
+"""More digits than any product of a rule's figures has."""
 WHOLE_DIGITS = 10
-MOST_DIGITS = 18
-"""Before the point, of a figure that is taken for one: nobody orders more, and the arithmetic stays exact."""
-DEFAULT_OUTPUT_TOKENS = 4096
-CHARACTERS_PER_TOKEN = 2
-"""Few texts have fewer characters a token: a ceiling errs upwards."""
 
 QUANTITIES: Mapping[BillingMode, tuple[str, str]] = {
     BillingMode.PER_SECOND: ("duration_s", "s"),
@@ -26,6 +32,7 @@ QUANTITIES: Mapping[BillingMode, tuple[str, str]] = {
     BillingMode.PER_CHARACTER: ("text", "character"),
     BillingMode.PER_PAGE: ("pages", "page"),
 }
+EXACT, CEILING = "exact", "ceiling"
 
 
 class Priced(NamedTuple):
@@ -42,30 +49,6 @@ class Unpriced(NamedTuple):
     reason: str
 
 
-class Asked:
-    """One request with its figures, each read once however many rules price it."""
-
-    __slots__ = ("_decimals", "_quantities", "request")
-
-    def __init__(self, request: Mapping[str, Any]) -> None:
-        self.request = request
-        self._decimals: dict[str, Decimal | None] = {}
-        self._quantities: dict[BillingMode, Quantity | Unpriced] = {}
-
-    def decimal(self, name: str) -> Decimal | None:
-        """A field as a decimal; None where it is absent or no number."""
-        if name not in self._decimals:
-            self._decimals[name] = _decimal(self.request.get(name))
-        return self._decimals[name]
-
-    def quantity(self, mode: BillingMode) -> "Quantity | Unpriced":
-        """What a mode that charges by units charges for."""
-        found = self._quantities.get(mode)
-        if found is None:
-            found = self._quantities[mode] = _quantity(mode, self)
-        return found
-
-
 class Quantity(NamedTuple):
     """What a request is charged for by a mode that charges by units."""
 
@@ -77,36 +60,135 @@ class Quantity(NamedTuple):
     """Whether it is a whole number of moderate size, written without an exponent."""
 
 
-def price(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
-    """The price of `request` under `rule`; never zero by omission."""
-    return price_asked(rule, Asked(request))
+def quantity_of(asked: Asked, mode: BillingMode) -> Quantity | Unpriced:
+    """What a mode that charges by units charges for."""
+    found = asked.quantities.get(mode)
+    if found is None:
+        found = asked.quantities[mode] = _quantity(mode, asked)
+    known: Quantity | Unpriced = found
+    return known
+
+
+def price(rule: PriceRule, request: Mapping[str, Any], at: datetime | None = None) -> Priced | Unpriced:
+    """The price of `request` under `rule`, submitted `at`; never zero by omission."""
+    return price_asked(rule, Asked(request, at))
 
 
 def price_asked(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
     """The same for a request that several rules price."""
-    if rule.billing_mode is PER_TOKEN:
-        found = _by_tokens(rule, asked.request)
-    elif rule.billing_mode is PER_REQUEST:
-        found = _by_request(rule, asked)
-    else:
-        found = _by_quantity(rule, asked)
-    return _with_minimum(rule, found)
+    if rule.until is not None and asked.at is not None and asked.at >= rule.until:
+        return Unpriced(f"{rule.id} ended on {rule.until.date()}")
+    return charge(rule, asked, None)
 
 
-def _with_minimum(rule: PriceRule, found: Priced | Unpriced) -> Priced | Unpriced:
-    if rule.minimum and isinstance(found, Priced) and found.amount < rule.minimum:
-        return Priced(rule.minimum, found.kind, f"{found.explanation}, minimum {rule.minimum}")
-    return found
+def charge(rule: PriceRule, asked: Asked, used: Tokens | None) -> Priced | Unpriced:
+    """The price, of the tokens that were `used` where they are known, whether the rule still quotes or not."""
+    with localcontext(EXACTLY):
+        if rule.video_tokens is not None:
+            found = _by_video_tokens(rule, asked, used)
+        elif rule.billing_mode is PER_TOKEN:
+            found = _by_tokens(rule, asked, used)
+        elif rule.billing_mode is PER_REQUEST:
+            found = _by_request(rule, asked)
+        else:
+            found = _by_quantity(rule, asked)
+        return found if isinstance(found, Unpriced) else _completed(rule, asked, found)
+
+
+def _completed(rule: PriceRule, asked: Asked, found: Priced) -> Priced | Unpriced:
+    """With surcharges, multipliers, number, minimum and credits."""
+    total, kind, words = found
+    for item in rule.surcharges:
+        holds = asked.holds(item.condition)
+        number = asked.counted(item.field)
+        if number is None and item.most is not None and holds is not False:
+            number, kind = item.most, CEILING
+        beyond = max(ZERO, (number or ZERO) - item.free)
+        if holds is not False and beyond:
+            kind = kind if holds else CEILING
+            total, words = total + beyond * item.rate, f"{words} + {beyond} of {item.field} x {item.rate}"
+    for factor in rule.multipliers:
+        holds = asked.holds(factor.condition)
+        if holds is None:
+            kind = CEILING
+        if holds or (holds is None and factor.factor > 1):
+            total, words = total * factor.factor, f"({words}) x {factor.factor}"
+    if rule.times and asked.given(rule.times):
+        number = asked.decimal(rule.times)
+        if number is None or number < 0:
+            return Unpriced(f"{rule.id} multiplies by {rule.times}, which is no number from 0 up")
+        total, words = total * number, f"({words}) x {number}"
+    if rule.minimum and total < rule.minimum:
+        total, words = rule.minimum, f"{words}, minimum {rule.minimum}"
+    if rule.credit is not None:
+        counted = total.to_integral_value(ROUND_CEILING) if rule.whole_credits else total
+        total, words = counted * rule.credit, f"{words} = {counted:f} credits x {rule.credit}"
+    return Priced(total, kind, words)
+
+
+# --- By units ---------------------------------------------------------------------------------------------------------
 
 
 def _by_quantity(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
-    quantity = asked.quantity(rule.billing_mode)
+    quantity = _units(rule, asked)
     if isinstance(quantity, Unpriced):
         return quantity
-    rate = _rate(rule, asked) if rule.rates else rule.rate
-    if rate is None:
-        return Unpriced(f"no rate of {rule.id} fits {_conditions(rule, asked.request)}")
-    return Priced(quantity.amount * rate, quantity.kind, f"{quantity.words}{rate!s}")
+    rate = _dearest(rule, asked)
+    if isinstance(rate, Unpriced):
+        return rate
+    amount, kind = quantity.amount * rate.amount, quantity.kind if rate.kind == EXACT else CEILING
+    if rule.per != ONE:
+        return Priced(amount / rule.per, kind, f"{quantity.words}{rate.amount!s} / {rule.per:f}")
+    return Priced(amount, kind, f"{quantity.words}{rate.amount!s}")
+
+
+def _units(rule: PriceRule, asked: Asked) -> Quantity | Unpriced:
+    """What the rule counts, in started steps where it counts those."""
+    if rule.pixels:
+        found = _pixels(rule, asked)
+    elif rule.quantity:
+        found = _fact(rule.quantity, asked)
+    else:
+        found = quantity_of(asked, rule.billing_mode)
+    if rule.most_units is not None and (isinstance(found, Unpriced) or _left_open(rule, asked, found)):
+        found = Quantity(rule.most_units, CEILING, f"at most {rule.most_units:f} units x ", False)
+    if isinstance(found, Unpriced) or not (rule.round_up_to or rule.least_units):
+        return found
+    amount = found.amount if rule.pixels else _stepped(found.amount, rule.round_up_to)
+    amount = max(amount, rule.least_units)
+    return found if amount == found.amount else found._replace(amount=amount, words=f"{amount:f} units x ")
+
+
+def _left_open(rule: PriceRule, asked: Asked, found: Quantity) -> bool:
+    name = rule.quantity or QUANTITIES[rule.billing_mode][0]
+    return asked.undecided(name) or (found.kind == CEILING and not rule.pixels)
+
+
+def _stepped(amount: Decimal, step: Decimal) -> Decimal:
+    return (amount / step).to_integral_value(ROUND_CEILING) * step if step else amount
+
+
+def _fact(name: str, asked: Asked) -> Quantity | Unpriced:
+    amount = asked.counted(name)
+    if amount is None or amount < 0:
+        return Unpriced(f"it needs {name}, a number from 0 up, of at most {MOST_DIGITS} digits")
+    return Quantity(amount, EXACT, f"{amount} of {name} x ", False)
+
+
+def _pixels(rule: PriceRule, asked: Asked) -> Quantity | Unpriced:
+    """Pixels of all pictures, each in started steps."""
+    count = quantity_of(asked, BillingMode.PER_IMAGE)
+    if isinstance(count, Unpriced):
+        return count
+    sides = str(asked.fact("size") or "").lower().split("x")
+    if len(sides) == 2 and all(side.isdecimal() and len(side) < WHOLE_DIGITS for side in sides):
+        each, kind = Decimal(int(sides[0]) * int(sides[1])), count.kind
+    elif rule.most_units is not None:
+        each, kind = rule.most_units, CEILING
+    else:
+        return Unpriced(f"{rule.id} needs size as WIDTHxHEIGHT in pixels, for example 1024x1024")
+    each = _stepped(each, rule.round_up_to)
+    return Quantity(count.amount * each, kind, f"{count.amount} x {each:f} pixels x ", False)
 
 
 def _quantity(mode: BillingMode, asked: Asked) -> Quantity | Unpriced:
@@ -121,123 +203,90 @@ def _quantity(mode: BillingMode, asked: Asked) -> Quantity | Unpriced:
 def _amount(mode: BillingMode, asked: Asked) -> tuple[Decimal | None, str]:
     match mode:
         case BillingMode.PER_IMAGE:
-            return asked.decimal("n") if "n" in asked.request else Decimal(1), "exact"
+            return asked.decimal("n") if "n" in asked.request else Decimal(1), EXACT
         case BillingMode.PER_CHARACTER:
-            text = asked.request.get("text")
             if "characters" in asked.request:
-                return asked.decimal("characters"), "exact"
-            return (Decimal(len(text)), "exact") if isinstance(text, str) else (None, "exact")
+                return asked.decimal("characters"), EXACT
+            text = asked.request.get("text")
+            return (Decimal(len(text)), EXACT) if isinstance(text, str) else (None, EXACT)
         case BillingMode.PER_PAGE:
             pages = asked.decimal("pages")
-            return (pages, "exact") if pages is not None else (Decimal(1), "ceiling")
+            return (pages, EXACT) if pages is not None else (Decimal(1), CEILING)
         case _:
-            return asked.decimal("duration_s"), "exact"
+            return asked.decimal("duration_s"), EXACT
 
 
-def _rate(rule: PriceRule, asked: Asked) -> Decimal | None:
-    """The first rate whose conditions all hold, else the plain rate."""
-    for rate in rule.rates:
-        if all(_equal(asked, name, wanted) for name, wanted in rate.when.items()):
-            return rate.rate
-    return rule.rate
+def _by_video_tokens(rule: PriceRule, asked: Asked, used: Tokens | None) -> Priced | Unpriced:
+    assert rule.video_tokens is not None
+    found = tokens_of(rule.video_tokens, asked, rule.most_units)
+    if used is not None and used.output is not None:
+        found = (Decimal(used.output), False)
+    if isinstance(found, str):
+        return Unpriced(f"{rule.id} {found}")
+    rate = _dearest(rule, asked)
+    if isinstance(rate, Unpriced):
+        return rate
+    tokens, open_ = found
+    kind = CEILING if open_ or rate.kind == CEILING else EXACT
+    return Priced(
+        tokens * rate.amount / rule.per, kind, f"{tokens.normalize():f} tokens x {rate.amount} / {rule.per:f}"
+    )
+
+
+# --- By request -------------------------------------------------------------------------------------------------------
 
 
 def _by_request(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
-    request = asked.request
     for band in rule.bands:
         value = asked.decimal(band.field)
         if value is not None and band.low <= value <= band.high:
-            return Priced(band.price, "exact", f"{band.field} {value} in {band.low}-{band.high}: {band.price}")
+            return Priced(band.price, EXACT, f"{band.field} {value} in {band.low}-{band.high}: {band.price}")
+    open_ = [band for band in rule.bands if asked.undecided(band.field)]
+    if open_:
+        most = max(open_, key=lambda band: band.price)
+        return Priced(most.price, CEILING, f"{most.field} is left to the provider: at most {most.price}")
     if rule.bands and rule.rate is None and not rule.rates:
-        fields = {band.field: request.get(band.field) for band in rule.bands}
-        said = ", ".join(f"{name}={value}" for name, value in fields.items())
+        said = ", ".join(f"{name}={asked.fact(name)}" for name in dict.fromkeys(band.field for band in rule.bands))
         return Unpriced(f"no band of {rule.id} fits {said}")
-    rate = _rate(rule, asked)
-    if rate is None:
-        return Unpriced(f"no rate of {rule.id} fits {_conditions(rule, request)}")
-    return Priced(rate, "exact", f"1 request x {rate}")
+    rate = _dearest(rule, asked)
+    return rate if isinstance(rate, Unpriced) else rate._replace(explanation=f"1 request x {rate.amount}")
 
 
-def _by_tokens(rule: PriceRule, request: Mapping[str, Any]) -> Priced | Unpriced:
-    given = _count(request["input_tokens"]) if "input_tokens" in request else _tokens_in(request)
-    made = _count(request.get("max_output_tokens", request.get("max_tokens"))) or DEFAULT_OUTPUT_TOKENS
-    if "usage" in request:
-        return _by_usage(rule, request["usage"])
-    tier = _tier(rule, given)
-    if tier is None:
-        return Unpriced(f"no tier of {rule.id} holds {given} input tokens")
-    amount = (tier.input_per_million * given + tier.output_per_million * made) / MILLION
-    return Priced(amount, "ceiling", f"at most {given} tokens in, {made} out")
+# --- By tokens --------------------------------------------------------------------------------------------------------
 
 
-def _by_usage(rule: PriceRule, usage: Mapping[str, Any]) -> Priced | Unpriced:
-    given = _count(usage.get("input_tokens"))
-    cached = _count(usage.get("cached_input_tokens"))
-    made = _count(usage.get("output_tokens"))
-    tier = _tier(rule, given)
-    if tier is None:
-        return Unpriced(f"no tier of {rule.id} holds {given} input tokens")
-    fresh = max(0, given - cached)
-    amount = (
-        tier.input_per_million * fresh + tier.cached_input_per_million * cached + tier.output_per_million * made
-    ) / MILLION
-    return Priced(amount, "exact", f"{fresh} tokens in, {cached} cached, {made} out")
+def _by_tokens(rule: PriceRule, asked: Asked, used: Tokens | None) -> Priced | Unpriced:
+    usage = asked.request.get("usage")
+    if used is None and isinstance(usage, Mapping):
+        used = Tokens(**{name: count_of(usage.get(key)) for name, key in _OF_A_REQUEST.items()})
+    found = ceiling_of(rule, asked) if used is None else cost_of_tokens(rule, asked, used)
+    return Unpriced(found) if isinstance(found, str) else Priced(*found)
 
 
-def price_tokens(rule: PriceRule, usage: Any) -> Priced | Unpriced:
-    """The price of reported tokens: `input_tokens`, `output_tokens` and `cached_input_tokens` of `usage`, None where
-    they were not reported."""
-    if usage.input_tokens is None:
-        return Unpriced(f"the provider reported no input_tokens, by which {rule.id} charges")
-    if usage.output_tokens is None and any(tier.output_per_million for tier in rule.tiers):
-        return Unpriced(f"the provider reported no output_tokens, by which {rule.id} charges")
-    counts = {name: getattr(usage, name) or 0 for name in ("input_tokens", "cached_input_tokens", "output_tokens")}
-    return _with_minimum(rule, _by_usage(rule, counts))
+_OF_A_REQUEST = {"input": "input_tokens", "cached_input": "cached_input_tokens", "output": "output_tokens"}
 
 
-def _tier(rule: PriceRule, tokens: int) -> TokenTier | None:
-    return next((tier for tier in rule.tiers if tier.up_to is None or tokens <= tier.up_to), None)
+# --- Rates ------------------------------------------------------------------------------------------------------------
 
 
-def _tokens_in(request: Mapping[str, Any]) -> int:
-    texts = [request.get("prompt"), request.get("text"), request.get("input")]
-    texts += [message.get("content") for message in request.get("messages", ()) if isinstance(message, Mapping)]
-    characters = sum(_characters(text) for text in texts)
-    return -(-characters // CHARACTERS_PER_TOKEN)
+def _dearest(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
+    """The first rate whose condition holds, else the plain rate; the dearest of what may come to hold."""
+    if not rule.rates:
+        return Unpriced(f"{rule.id} has no rate") if rule.rate is None else Priced(rule.rate, EXACT, "")
+    may: list[Decimal] = []
+    for rate in rule.rates:
+        holds = asked.holds(rate.condition)
+        if holds is not False:
+            may.append(rate.rate)
+        if holds:
+            return Priced(max(may), EXACT if len(may) == 1 else CEILING, "")
+    if rule.rate is None:
+        if not may:
+            return Unpriced(f"no rate of {rule.id} fits {_conditions((r.condition for r in rule.rates), asked)}")
+        return Priced(max(may), CEILING, "")
+    return Priced(max([rule.rate, *may]), CEILING if may else EXACT, "")
 
 
-def _characters(text: Any) -> int:
-    if isinstance(text, str):
-        return len(text)
-    if isinstance(text, Mapping):
-        return sum(_characters(item) for item in text.values())
-    if isinstance(text, (list, tuple)):
-        return sum(_characters(item) for item in text)
-    return 0
-
-
-def _conditions(rule: PriceRule, request: Mapping[str, Any]) -> str:
-    names = sorted({name for rate in rule.rates for name in rate.when})
-    return ", ".join(f"{name}={request.get(name)}" for name in names) or "this request"
-
-
-def _equal(asked: Asked, name: str, wanted: Any) -> bool:
-    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
-        return asked.decimal(name) == _decimal(wanted)
-    return bool(asked.request.get(name) == wanted)
-
-
-def _count(value: Any) -> int:
-    """0 for what is no number of things."""
-    return max(0, int(_decimal(value) or 0))
-
-
-def _decimal(value: Any) -> Decimal | None:
-    """None for what is no number, endless, or longer than `MOST_DIGITS`."""
-    if value is None or isinstance(value, bool):
-        return None
-    try:
-        found = Decimal(repr(value) if isinstance(value, float) else str(value))
-    except (InvalidOperation, ValueError):
-        return None
-    return found if found.is_finite() and found.adjusted() < MOST_DIGITS else None
+def _conditions(conditions: Iterable[Condition], asked: Asked) -> str:
+    names = sorted({name for condition in conditions for name in condition.when})
+    return ", ".join(f"{name}={asked.fact(name)}" for name in names) or "this request"

@@ -2,13 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from libs.faults.fault import Fault
 from libs.kernel.money import NANO, Money
-from services.cost_quote.domain.pricing import QUANTITIES, Asked, Priced, Quantity, Unpriced, price_asked
-from services.cost_quote.domain.rules import BillingMode, PriceRule, parse_rules
+from services.cost_quote.domain.facts import Asked
+from services.cost_quote.domain.parsing import parse_rules
+from services.cost_quote.domain.pricing import (
+    EXACTLY,
+    QUANTITIES,
+    Priced,
+    Quantity,
+    Unpriced,
+    price_asked,
+    quantity_of,
+)
+from services.cost_quote.domain.rules import BillingMode, PriceRule
 
 ONE = Decimal(1)
 LARGE = Decimal(10**9)
@@ -102,9 +113,11 @@ class _Pricing:
 
     __slots__ = ("asked", "book", "quantity", "wanted")
 
-    def __init__(self, book: PriceBook, wanted: BillingMode | None, request: Mapping[str, Any]) -> None:
-        self.book, self.wanted, self.asked = book, wanted, Asked(request)
-        self.quantity = self.asked.quantity(wanted) if wanted is not None and wanted in QUANTITIES else None
+    def __init__(
+        self, book: PriceBook, wanted: BillingMode | None, request: Mapping[str, Any], at: datetime | None
+    ) -> None:
+        self.book, self.wanted, self.asked = book, wanted, Asked(request, at)
+        self.quantity = quantity_of(self.asked, wanted) if wanted is not None and wanted in QUANTITIES else None
 
     def first(self, names: Sequence[str]) -> Quote | Unpriced:
         """The quote of the first of a Supply's rules that has the billing mode and prices the request."""
@@ -142,12 +155,12 @@ def converted(book: PriceBook, rule: PriceRule, found: Priced | Unpriced) -> Quo
     rate = ONE if rule.currency == book.currency else book.fx.get(rule.currency)
     if rate is None:
         return Unpriced(f"no exchange rate from {rule.currency} to {book.currency}")
-    value, own = found.amount * rate, found.amount
+    value, own = EXACTLY.multiply(found.amount, rate), found.amount
     if not value < MOST:
         return Unpriced(_beyond(rule, value, book.currency))
     if not own < MOST:
         return Unpriced(_beyond(rule, own, rule.currency))
-    value, own = (amount.quantize(NANO, ROUND_HALF_EVEN) for amount in (value, own))
+    value, own = (amount.quantize(NANO, ROUND_HALF_EVEN, EXACTLY) for amount in (value, own))
     return Quote(value, own, rule, rate, book, found.kind, found.explanation)
 
 
@@ -156,13 +169,20 @@ def _beyond(rule: PriceRule, value: Decimal, currency: str) -> str:
 
 
 def quote_candidates(
-    book: PriceBook, kind: str, mode: BillingMode | None, request: Mapping[str, Any], candidates: Sequence[Candidate]
+    book: PriceBook,
+    kind: str,
+    mode: BillingMode | None,
+    request: Mapping[str, Any],
+    candidates: Sequence[Candidate],
+    at: datetime | None = None,
 ) -> tuple[tuple[Quote | Unpriced, ...], Money | None]:
-    """(a quote or a reason for each candidate, the lowest quote of those that count for the baseline) (COST-5)."""
+    """(a quote or a reason for each candidate, the lowest quote of those that count for the baseline) (COST-5).
+
+    `at`, in UTC, is when it would be submitted."""
     wanted = mode or DEFAULT_MODES.get(kind)
-    common = _Pricing(book, wanted, request)
+    common = _Pricing(book, wanted, request, at)
     quotes = tuple(
-        [(common if c.input is None else _Pricing(book, wanted, c.input)).first(c.rules) for c in candidates]
+        [(common if c.input is None else _Pricing(book, wanted, c.input, at)).first(c.rules) for c in candidates]
     )
     counted = [
         quote.value

@@ -1,18 +1,18 @@
 """Price rules as values.
 
 Laws of this file:
-- every amount is a Decimal of the rule's own currency; a float in a declaration is refused, never rounded;
-- a rule that cannot be understood is refused whole, with the path of each fault (`bands[0].price: …`);
-- zero is a price only where it is written: a missing figure is never free (COST-4).
+- every amount is a Decimal of the rule's own currency (of credits, where the rule counts in credits);
+- what a rule does not name is empty, and empty is never a price (COST-4).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from libs.faults.fault import Fault
+ZERO, ONE = Decimal(0), Decimal(1)
 
 
 class BillingMode(StrEnum):
@@ -27,11 +27,39 @@ class BillingMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """Hours of the day in UTC, `start` included and `end` not, in minutes; it may cross midnight, and then belongs to
+    the day on which it begins. `days`: 0 is Monday; equal ends are the whole day."""
+
+    start: int
+    end: int
+    days: frozenset[int] = frozenset(range(7))
+
+    def holds(self, at: datetime) -> bool:
+        """Whether `at`, aware and in UTC, lies in it."""
+        minute, day = at.hour * 60 + at.minute, at.weekday()
+        if self.start < self.end:
+            return day in self.days and self.start <= minute < self.end
+        return (day in self.days and minute >= self.start) or ((day - 1) % 7 in self.days and minute < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Holds while every fact of `when` is as it says, and the time of submission lies in one of `hours` (if any)."""
+
+    when: Mapping[str, Any] = field(default_factory=dict)
+    hours: tuple[Window, ...] = ()
+
+
+ALWAYS = Condition()
+
+
+@dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate per unit that holds while every field of `when` equals the input's."""
+    """A rate per unit that holds under its condition."""
 
     rate: Decimal
-    when: Mapping[str, Any] = field(default_factory=dict)
+    condition: Condition = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +72,73 @@ class Band:
     price: Decimal
 
 
+TOKEN_PRICES = (
+    "input", "cached_input", "cache_write", "cache_write_long", "input_audio", "input_image", "output", "reasoning",
+    "output_audio", "output_image",
+)  # fmt: skip
+"""Sorts of tokens that may have a price of their own: `<sort>_per_million`."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenTier:
     """Rates per million tokens for requests whose context has at most `up_to` tokens (None = no end).
 
-    The whole request is charged at its tier; tiers are never sliced.
+    The whole request is charged at its tier; tiers are never sliced. The first whose condition holds and whose end is
+    not passed is taken.
     """
 
-    input_per_million: Decimal
-    output_per_million: Decimal
-    cached_input_per_million: Decimal
+    prices: Mapping[str, Decimal]
+    """A figure for every one of `TOKEN_PRICES`."""
     up_to: int | None = None
+    condition: Condition = ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Surcharge:
+    """`rate` for each of `field` (things in a list, or a number) beyond the first `free`.
+
+    `most` is what is counted where the request does not say the number: a ceiling."""
+
+    field: str
+    rate: Decimal
+    free: Decimal = ZERO
+    most: Decimal | None = None
+    condition: Condition = ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """The price times `factor`, while the condition holds: service tiers, off-peak hours, regions."""
+
+    factor: Decimal
+    condition: Condition = ALWAYS
+
+
+@dataclass(frozen=True, slots=True)
+class VideoTokens:
+    """Seconds of video as tokens: width x height x fps x seconds / 1024, by the pixels of resolution and ratio.
+
+    Seconds of input video (the fact `input_video`, at most `input_most` of them where it is not said) are added where
+    `input_given` holds materials, and then `floor` is the least number of tokens.
+    """
+
+    fps: Decimal
+    frames: Mapping[str, Mapping[str, int]]
+    """Resolution -> ratio -> pixels of a frame."""
+    default_resolution: str = ""
+    default_ratio: str = ""
+    input_video: str = ""
+    input_given: str = "reference_videos"
+    input_most: Decimal | None = None
+    floor: Mapping[str, Decimal] = field(default_factory=dict)
+    """By resolution; `*` = any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTokens:
+    """Tokens of a picture that is made, by size and quality."""
+
+    sizes: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,111 +153,32 @@ class PriceRule:
     rates: tuple[Rate, ...] = ()
     bands: tuple[Band, ...] = ()
     tiers: tuple[TokenTier, ...] = ()
-    minimum: Decimal = Decimal(0)
-
-    @property
-    def plain_rate(self) -> Decimal | None:
-        """The rate, where a quantity times the rate is all there is to the price."""
-        by_quantity = self.billing_mode not in (BillingMode.PER_TOKEN, BillingMode.PER_REQUEST)
-        return self.rate if by_quantity and not (self.rates or self.minimum) else None
-
-
-class RuleError(ValueError):
-    """A declaration that cannot be a rule. `faults` are (path within the declaration, reason)."""
-
-    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
-        super().__init__("; ".join(f"{path}: {reason}" for path, reason in faults))
-        self.faults = tuple(faults)
-
-
-def parse_rule(spec: Mapping[str, Any]) -> PriceRule:
-    """The rule that a catalogue entry of `prices` declares. Raises RuleError with every fault found."""
-    faults: list[tuple[str, str]] = []
-    mode = str(spec.get("billing_mode", ""))
-    if mode not in set(BillingMode):
-        raise RuleError([("billing_mode", f"must be one of {', '.join(BillingMode)}, not {mode!r}")])
-    rule = PriceRule(
-        id=str(spec.get("id", "")),
-        version=int(spec.get("version", 1)),
-        currency=str(spec.get("currency", "")),
-        billing_mode=BillingMode(mode),
-        rate=_optional_amount(spec, "rate", "rate", faults),
-        rates=tuple(_rates(spec.get("rates", ()), faults)),
-        bands=tuple(_bands(spec.get("bands", ()), faults)),
-        tiers=tuple(_tiers(spec, faults)) if mode == BillingMode.PER_TOKEN else (),
-        minimum=_optional_amount(spec, "minimum", "minimum", faults) or Decimal(0),
-    )
-    if not faults and rule.rate is None and not (rule.rates or rule.bands or rule.tiers):
-        faults.append(("", f"a {mode} rule needs a rate, rates, bands or per-million prices"))
-    if faults:
-        raise RuleError(faults)
-    return rule
-
-
-def parse_rules(specs: Sequence[Mapping[str, Any]], pointer: str) -> dict[str, PriceRule]:
-    """The rules by id. Fault validation_failed names every declaration that is none; `pointer` leads to the list."""
-    rules: dict[str, PriceRule] = {}
-    faults: list[tuple[str, str]] = []
-    for index, spec in enumerate(specs):
-        try:
-            rule = parse_rule(spec)
-        except RuleError as error:
-            faults += [(f"{pointer}/{index}/spec/{path}", reason) for path, reason in error.faults]
-        else:
-            rules[rule.id] = rule
-    if faults:
-        raise Fault.invalid(*faults)
-    return rules
-
-
-def _amount(value: Any, path: str, faults: list[tuple[str, str]]) -> Decimal:
-    if (isinstance(value, float) and not value.is_integer()) or isinstance(value, bool):
-        faults.append((path, f'write the amount as text, "{value}", so that it stays exact'))
-        return Decimal(0)
-    try:
-        amount = Decimal(str(int(value) if isinstance(value, float) else value))
-    except InvalidOperation:
-        faults.append((path, f"is no decimal number: {value!r}"))
-        return Decimal(0)
-    if not amount.is_finite() or amount < 0:
-        faults.append((path, f"must not be negative or endless: {value!r}"))
-        return Decimal(0)
-    return amount
-
-
-def _optional_amount(spec: Mapping[str, Any], key: str, path: str, faults: list[tuple[str, str]]) -> Decimal | None:
-    return _amount(spec[key], path, faults) if spec.get(key) is not None else None
-
-
-def _rates(entries: Any, faults: list[tuple[str, str]]) -> Iterable[Rate]:
-    for index, entry in enumerate(entries):
-        rate = _amount(entry.get("rate", ""), f"rates[{index}].rate", faults)
-        yield Rate(rate, dict(entry.get("when", {})))
-
-
-def _bands(entries: Any, faults: list[tuple[str, str]]) -> Iterable[Band]:
-    for index, entry in enumerate(entries):
-        path = f"bands[{index}]"
-        low = _amount(entry.get("from", ""), f"{path}.from", faults)
-        high = _amount(entry.get("to", ""), f"{path}.to", faults)
-        if high < low:
-            faults.append((path, f"ends at {high}, before it begins at {low}"))
-        if not entry.get("field"):
-            faults.append((f"{path}.field", "names no field of the input"))
-        yield Band(str(entry.get("field", "")), low, high, _amount(entry.get("price", ""), f"{path}.price", faults))
-
-
-def _tiers(spec: Mapping[str, Any], faults: list[tuple[str, str]]) -> Iterable[TokenTier]:
-    entries = spec.get("tiers") or ([spec] if "input_per_million" in spec else [])
-    for index, entry in enumerate(entries):
-        path = f"tiers[{index}]." if "tiers" in spec else ""
-        given = _amount(entry.get("input_per_million", ""), f"{path}input_per_million", faults)
-        cached = _optional_amount(entry, "cached_input_per_million", f"{path}cached_input_per_million", faults)
-        made = _optional_amount(entry, "output_per_million", f"{path}output_per_million", faults)
-        up_to = entry.get("up_to")
-        yield TokenTier(
-            input_per_million=given,
-            output_per_million=made if made is not None else Decimal(0),
-            cached_input_per_million=cached if cached is not None else given,
-            up_to=int(up_to) if up_to is not None else None,
-        )
+    minimum: Decimal = ZERO
+    quantity: str = ""
+    """The fact that counts the units; empty = the billing mode's own."""
+    pixels: bool = False
+    """With `per_image`: a unit is a pixel."""
+    per: Decimal = ONE
+    """Units that one rate buys."""
+    round_up_to: Decimal = ZERO
+    """Units are charged in started steps of so many; 0 = as they are."""
+    least_units: Decimal = ZERO
+    most_units: Decimal | None = None
+    """What is charged at most where the request leaves the number to the provider."""
+    times: str = ""
+    """A fact that the whole price is multiplied by: `n`."""
+    surcharges: tuple[Surcharge, ...] = ()
+    multipliers: tuple[Multiplier, ...] = ()
+    video_tokens: VideoTokens | None = None
+    image_tokens: ImageTokens | None = None
+    input_image_tokens: int | None = None
+    """The most that a picture or a sound takes that is read."""
+    max_output_tokens: int | None = None
+    """The most that the model makes, where a request names no limit."""
+    credit: Decimal | None = None
+    """The price of a credit, where every other amount of the rule counts credits."""
+    whole_credits: bool = False
+    until: datetime | None = None
+    """No quote from then on; what was quoted before is settled all the same."""
+    plain_rate: Decimal | None = None
+    """The rate, where a quantity times the rate is all there is to the price."""

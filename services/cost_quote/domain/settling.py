@@ -3,16 +3,20 @@
 Laws of this file:
 - a figure that was not reported is absent, and absent is not zero: what is charged by it is taken from the request
   where the request alone decides it, else there is no price;
-- the rule is the version that quoted, the rates are those of its catalogue revision, also where both are retired.
+- the rule is the version that quoted, the rates are those of its catalogue revision, also where both are retired, and
+  the hour is that of the submission.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from services.cost_quote.domain.pricing import Asked, Priced, Unpriced, price_asked, price_tokens
+from services.cost_quote.domain.facts import Asked
+from services.cost_quote.domain.pricing import Priced, Unpriced, charge
 from services.cost_quote.domain.rules import BillingMode, PriceRule
+from services.cost_quote.domain.token_prices import Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,21 @@ class Usage:
     output_image_tokens: int | None = None
     cache_write_long_tokens: int | None = None
 
+    def tokens(self) -> Tokens:
+        """Tokens by sort."""
+        return Tokens(
+            input=self.input_tokens,
+            cached_input=self.cached_input_tokens,
+            cache_write=self.cache_write_tokens,
+            cache_write_long=self.cache_write_long_tokens,
+            input_audio=self.input_audio_tokens,
+            input_image=self.input_image_tokens,
+            output=self.output_tokens,
+            reasoning=self.reasoning_tokens,
+            output_audio=self.output_audio_tokens,
+            output_image=self.output_image_tokens,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Used:
@@ -47,6 +66,8 @@ class Used:
     usage: Usage = Usage()
     revision: int = 0
     """Catalogue revision that quoted it; 0 = the newest that has the rule's version."""
+    at: datetime | None = None
+    """When it was submitted, in UTC."""
 
 
 REPORTED: Mapping[BillingMode, tuple[str, str]] = {
@@ -58,14 +79,26 @@ REPORTED: Mapping[BillingMode, tuple[str, str]] = {
 """Mode -> the figure of usage that it charges by, and the fact of the request that it stands for."""
 
 
-def settle(rule: PriceRule, request: Mapping[str, Any], usage: Usage) -> Priced | Unpriced:
-    """What that usage costs under `rule`, in its own currency."""
-    if rule.billing_mode is BillingMode.PER_TOKEN:
-        return price_tokens(rule, usage)
-    figure, fact = REPORTED.get(rule.billing_mode, ("", ""))
-    said = getattr(usage, figure) if figure else None
-    facts = request if said is None else {**request, fact: said}
-    found = price_asked(rule, Asked(facts))
-    if isinstance(found, Priced) and found.kind != "exact":
-        return Unpriced(f"the provider reported no {figure}, by which {rule.id} charges")
-    return found
+def settle(rule: PriceRule, request: Mapping[str, Any], usage: Usage, at: datetime | None = None) -> Priced | Unpriced:
+    """What that usage costs under `rule`, in its own currency; `ceiling` where what decides was not reported."""
+    facts = dict(request)
+    asked = Asked(request)
+    for mode, (figure, fact) in REPORTED.items():
+        said = getattr(usage, figure)
+        own = mode is rule.billing_mode or fact == rule.times
+        if said is not None and (own or not asked.given(fact) or asked.undecided(fact)):
+            facts[fact] = said
+    tokens = usage.tokens()
+    missing = _missing(rule, Asked(facts), tokens)
+    if missing:
+        return Unpriced(f"the provider reported no {missing}, by which {rule.id} charges")
+    return charge(rule, Asked(facts, at), tokens)
+
+
+def _missing(rule: PriceRule, asked: Asked, tokens: Tokens) -> str:
+    """The figure that the rule charges by and that neither usage nor the request decide."""
+    if rule.billing_mode not in REPORTED or rule.quantity or (rule.video_tokens and tokens.output is not None):
+        return ""
+    figure, fact = REPORTED[rule.billing_mode]
+    open_ = asked.undecided(fact) or (fact == "pages" and not asked.given(fact))
+    return figure if open_ else ""

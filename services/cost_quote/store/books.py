@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from services.cost_quote.domain.parsing import parse_rule
 from services.cost_quote.domain.quoting import PriceBook
-from services.cost_quote.domain.rules import parse_rule
 
 
 def price_book(revision: int, currency: str, fx: Mapping[str, str], specs: Iterable[Mapping[str, Any]]) -> PriceBook:

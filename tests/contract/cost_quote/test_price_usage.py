@@ -18,6 +18,7 @@ from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
 from services.cost_quote.compose import assemble
 from services.cost_quote.store.memory import MemoryPriceBooks
+from tests.support.worlds import SteeredClock
 
 CALL_S = 10.0
 CHAT = {"id": "chat", "currency": "USD", "billing_mode": "per_token", "output_per_million": "8"}
@@ -33,7 +34,7 @@ async def service() -> AsyncIterator[Any]:
     await books.add(2, "CNY", {"USD": "8.00"}, [{**CHAT, "version": 2, "input_per_million": "3"}, second])
     registry = LoopbackRegistry()
     server = RpcServer(registry=registry)
-    for _, add_to_server in assemble(books).registrations:
+    for _, add_to_server in assemble(books, SteeredClock()).registrations:
         server.add(add_to_server)
     await server.start()
     async with Channels(registry=registry, caller="routing") as channels:

@@ -15,6 +15,7 @@ from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
 from services.cost_quote.compose import assemble
 from services.cost_quote.store.memory import MemoryPriceBooks
+from tests.support.worlds import SteeredClock
 
 CALL_S = 10.0
 
@@ -27,7 +28,7 @@ async def service() -> AsyncIterator[Any]:
     await books.add(4, "CNY", {"USD": "7.00"}, [spec])
     registry = LoopbackRegistry()
     server = RpcServer(registry=registry)
-    for _, add_to_server in assemble(books).registrations:
+    for _, add_to_server in assemble(books, SteeredClock()).registrations:
         server.add(add_to_server)
     await server.start()
     async with Channels(registry=registry, caller="routing") as channels:

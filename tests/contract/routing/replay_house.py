@@ -23,6 +23,7 @@ from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.peers.quotes import RemoteQuotes
 from services.routing.ports import Lane, Write
 from services.routing.servicer.routing import RoutingServicer
+from tests.support.worlds import SteeredClock
 from tests.unit.routing.dispatch_fakes import Stage, stage
 
 CALL_S = 20.0
@@ -71,7 +72,7 @@ async def house(offers: Catalog) -> AsyncIterator[House]:
     """The house with this catalogue, its prices told to cost_quote."""
     registry = LoopbackRegistry()
     server = RpcServer(registry=registry)
-    for _, add_to_server in assemble(MemoryPriceBooks()).registrations:
+    for _, add_to_server in assemble(MemoryPriceBooks(), SteeredClock()).registrations:
         server.add(add_to_server)
     async with Channels(registry=registry, caller="routing") as channels:
         play = _with_quotes(stage(offers=offers), RemoteQuotes(channels.to("cost_quote"), CALL_S))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.cost_quote.domain.parsing import RuleError, parse_rule
 from services.cost_quote.domain.pricing import Priced, Unpriced, price
-from services.cost_quote.domain.rules import RuleError, parse_rule
 
 SECONDS = {
     "id": "s",

@@ -7,9 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from libs.kernel.money import NANO, Money
+from services.cost_quote.domain.parsing import parse_rule
 from services.cost_quote.domain.pricing import Priced, Unpriced, price
 from services.cost_quote.domain.quoting import MOST, Candidate, PriceBook, Quote, quote_candidates
-from services.cost_quote.domain.rules import BillingMode, parse_rule
+from services.cost_quote.domain.rules import BillingMode
 
 SPECS = (
     {"id": "second", "version": 3, "currency": "CNY", "billing_mode": "per_second", "rate": "1.00"},

@@ -122,7 +122,7 @@ def test_a_name_that_leads_nowhere_is_a_fault_with_its_path(edit, fault):
         (put("prices", 0, "billing_mode", to="per_hour"), "must not be 'per_hour'; one of per_second"),
         (put("prices", 0, "rate", to=0.1), 'prices[0].rate: must be exact: write "0.1", with the quotes'),
         (put("prices", 1, "bands", 0, "to", to=3), "prices[1].bands[0].to: must not be below from (4)"),
-        (put("prices", 1, "bands", to=[]), "a per_request rule needs rate, rates or bands"),
+        (put("prices", 1, "bands", to=[]), "a per_request rule needs rate, rates, table or bands"),
         (put("prices", 2, "input_per_million", to=None), "prices[2].input_per_million: is required"),
         (put("prices", 3, "bands", to=[]), "prices[3].bands: is not a known field"),
         (put("prices", 3, "currency", to="dollars"), "must be three capital letters"),
