@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from services.provider_adapter.adapters import ark, kling, openai
+from services.provider_adapter.adapters import ark, kling, minimax, openai, runway, vidu
 from services.provider_adapter.domain.adapter import Adapter
 from services.provider_adapter.domain.table import FaultTable
 
@@ -14,5 +14,15 @@ GENERIC = FaultTable(
 )
 
 ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
-    {adapter.manifest.name: adapter for adapter in (ark.ADAPTER, kling.ADAPTER, openai.ADAPTER)}
+    {
+        adapter.manifest.name: adapter
+        for adapter in (
+            ark.ADAPTER,
+            kling.ADAPTER,
+            minimax.ADAPTER,
+            openai.ADAPTER,
+            runway.ADAPTER,
+            vidu.ADAPTER,
+        )
+    }
 )

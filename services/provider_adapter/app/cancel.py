@@ -22,6 +22,8 @@ class CancelJob:
             return Cancelled(False)
         with hiding(job.input, line.secret):
             request = cancel.build(job, endpoint, provider_task_id)
+            if request is None:
+                return Cancelled(False)
             response = await self._conversation.exchange(line, Phase.CANCEL, request, job)
             try:
                 return cancel.parse(response, job)

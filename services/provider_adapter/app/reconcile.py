@@ -33,7 +33,7 @@ class ReconcileJob:
             return await self._sent_again(line, job, submission)
         reconcile = line.adapter.reconcile
         if reconcile is None or job.kind in line.adapter.manifest.synchronous_kinds:
-            return Reconciled(Verdict.UNKNOWN, evidence=f"adapter '{endpoint.adapter}' keeps no records to ask")
+            return _no_records(line)
         return await self._looked_up(line, reconcile, job, submission)
 
     async def _sent_again(self, line: Line, job: Job, submission: Submission) -> Reconciled:
@@ -56,6 +56,8 @@ class ReconcileJob:
                 for number in range(1, most_pages + 1):
                     page = Page(number, pages[-1].after if pages else "")
                     request = reconcile.build(job, line.endpoint, page)
+                    if request is None:
+                        return _no_records(line)
                     response = await self._conversation.exchange(line, Phase.RECONCILE, request, job)
                     pages.append(reconcile.parse(response, job))
                     self._conversation.notice(line, Phase.RECONCILE, pages[-1].unknown_fields)
@@ -67,3 +69,7 @@ class ReconcileJob:
             reason = fault.metadata.get("reason", fault.code)
             return Reconciled(Verdict.UNKNOWN, evidence=f"the records could not be read: {reason}")
         return verdict(pages, submission, read_s, self._settings.settle_s, way)
+
+
+def _no_records(line: Line) -> Reconciled:
+    return Reconciled(Verdict.UNKNOWN, evidence=f"adapter '{line.endpoint.adapter}' keeps no records to ask")

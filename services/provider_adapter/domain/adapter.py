@@ -91,9 +91,9 @@ class Poll(Protocol):
 
 
 class Cancel(Protocol):
-    """Asking to stop a job."""
+    """Asking to stop a job. `build` gives None for a job that the provider cannot stop, where others can be."""
 
-    def build(self, job: Job, endpoint: Endpoint, provider_task_id: str) -> HttpRequest: ...
+    def build(self, job: Job, endpoint: Endpoint, provider_task_id: str) -> HttpRequest | None: ...
     def parse(self, response: HttpResponse, job: Job) -> Cancelled: ...
 
 
@@ -109,9 +109,12 @@ class Page(int):
 
 
 class Reconcile(Protocol):
-    """Asking a provider's records, page by page. A lookup by our token has one page, of one record or none."""
+    """Asking a provider's records, page by page. A lookup by our token has one page, of one record or none.
 
-    def build(self, job: Job, endpoint: Endpoint, page: Page) -> HttpRequest: ...
+    `build` gives None for a job of which the provider keeps no records that could be asked.
+    """
+
+    def build(self, job: Job, endpoint: Endpoint, page: Page) -> HttpRequest | None: ...
     def parse(self, response: HttpResponse, job: Job) -> Listed: ...
 
 

@@ -21,6 +21,11 @@ async def test_the_dialects_on_offer(rig) -> None:
     assert openai.auth == "Authorization: Bearer"
     assert openai.cost_fields["chat.usage.completion_tokens"] == "output tokens"
     assert "task.updated_at" in ark.ignored_fields
+    assert [(told[name].reconcile_by, told[name].cancels) for name in ("minimax", "runway", "vidu")] == [
+        ("list", True),
+        ("none", True),
+        ("none", True),
+    ]
 
 
 async def test_a_foreign_reply_is_judged_by_the_same_path(rig) -> None:

@@ -36,6 +36,9 @@ def test_a_recorded_exchange(path: Path) -> None:
         more = [Page(record["page"], record.get("after", ""))]
     try:
         built = part.build(job, Endpoint("c", path.parent.name, base_url, "env:KEY"), *more)
+        if record["request"] is None:  # nothing is asked of the provider about such a job
+            assert built is None
+            return
         assert _request(built) == _wanted_request(record["request"])
         response = _response(record["response"])
         if record["operation"] == "stream":
