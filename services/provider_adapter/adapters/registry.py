@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from services.provider_adapter.adapters import ark, kling, minimax, openai, runway, vidu
+from services.provider_adapter.adapters import (
+    ark,
+    dashscope,
+    fal,
+    kling,
+    minimax,
+    openai,
+    replicate,
+    runway,
+    vidu,
+)
 from services.provider_adapter.domain.adapter import Adapter
 from services.provider_adapter.domain.table import FaultTable
 
@@ -18,9 +28,12 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         adapter.manifest.name: adapter
         for adapter in (
             ark.ADAPTER,
+            dashscope.ADAPTER,
+            fal.ADAPTER,
             kling.ADAPTER,
             minimax.ADAPTER,
             openai.ADAPTER,
+            replicate.ADAPTER,
             runway.ADAPTER,
             vidu.ADAPTER,
         )

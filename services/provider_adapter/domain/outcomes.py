@@ -107,7 +107,7 @@ class Listed:
     `found` is the id of the job that carries our token. `seen` counts records, `total` is what the provider says there
     is (None: it does not say). `oldest_s` is the time of the oldest record on the page, `descending` whether the page
     runs from new to old, `unmarked_s` the times of records that may be ours though nothing proves it: they carry no
-    token at all. `likely` are the ids of those that look like ours, for a person to compare.
+    token at all. `likely` are the ids of the same records in the same order, for a person to compare.
 
     `after` is the provider's mark of where the next page begins, `ended` says that there is none.
     """

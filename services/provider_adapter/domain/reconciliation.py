@@ -65,8 +65,9 @@ def verdict(
         return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; the listing is not complete")
     since = submission.sent_s - CLOCK_SKEW_S
     if any(time >= since for page in pages for time in page.unmarked_s):
-        likely = [name[:80] for page in pages for name in page.likely][:MOST_LIKELY]
-        like = f" (like ours: {', '.join(likely)})" if likely else ""
+        named = [pair for page in pages for pair in zip(page.unmarked_s, page.likely, strict=False)]
+        likely = [name[:80] for time, name in named if time >= since][:MOST_LIKELY]
+        like = f" (perhaps ours: {', '.join(likely)})" if likely else ""
         return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; a record of that time carries no token{like}")
     if not settled(submission, read_s, settle_s):
         return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; too early to tell")

@@ -76,3 +76,10 @@ def number_of(value: Any) -> float | None:
 def chosen(record: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Those of the named fields that the record has."""
     return {name: record[name] for name in names if record.get(name) is not None}
+
+
+def alike(theirs: Any, ours: str) -> bool:
+    """Whether a text of a record may be ours: it says the same but for white space, or it is not told."""
+    if not isinstance(theirs, str) or not theirs.strip():
+        return True
+    return theirs.split() == ours.split()

@@ -69,9 +69,11 @@ class Rig:
         request = pb.PollRequest(channel=self.channel(account, **changes), job=job, provider_task_id=task_id)
         return await self._call(self.stub.Poll(request, timeout=CALL_S))
 
-    async def cancel(self, account: str, job: provider_pb2.ProviderJob, task_id: str) -> pb.CancelResponse:
+    async def cancel(
+        self, account: str, job: provider_pb2.ProviderJob, task_id: str, **changes: Any
+    ) -> pb.CancelResponse:
         """One wish to cancel."""
-        request = pb.CancelRequest(channel=self.channel(account), job=job, provider_task_id=task_id)
+        request = pb.CancelRequest(channel=self.channel(account, **changes), job=job, provider_task_id=task_id)
         return await self._call(self.stub.Cancel(request, timeout=CALL_S))
 
     async def reconcile(

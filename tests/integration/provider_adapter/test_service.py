@@ -18,6 +18,10 @@ async def test_the_dialects_on_offer(rig) -> None:
     assert (list(ark.kinds), ark.reconcile_by, ark.cancels) == (["video", "image"], "list", True)
     assert (kling.reconcile_by, kling.cancels, kling.states["succeed"]) == ("lookup", False, "succeeded")
     assert (list(openai.reconcile_offers), list(openai.streamed_kinds)) == (["idempotency_key"], ["chat"])
+    ways = {name: (adapter.reconcile_by, adapter.cancels) for name, adapter in told.items()}
+    assert (ways["fal"], ways["openai"]) == (("none", True), ("list", False))
+    assert ways["replicate"] == ways["dashscope"] == ("list", True)
+    assert told["fal"].auth == "Authorization: Key"
     assert openai.auth == "Authorization: Bearer"
     assert openai.cost_fields["chat.usage.completion_tokens"] == "output tokens"
     assert "task.updated_at" in ark.ignored_fields

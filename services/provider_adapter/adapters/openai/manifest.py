@@ -1,6 +1,7 @@
 """What the OpenAI dialect can do."""
 
 from services.provider_adapter.domain.adapter import Auth, Manifest
+from services.provider_adapter.domain.outcomes import JobState
 
 CHAT_READ = frozenset(
     {
@@ -69,13 +70,39 @@ CHAT_IGNORED = frozenset(
     }
 )
 
+VIDEO_READ = frozenset(
+    {
+        "created.id",
+        "task.id",
+        "task.status",
+        "task.error.*",
+        "task.seconds",
+        "task.size",
+        "task.expires_at",
+        "list.data.*",
+        "list.has_more",
+        "list.last_id",
+    }
+)
+VIDEO_IGNORED = frozenset(
+    {
+        f"{operation}.{name}"
+        for operation in ("created", "task")
+        for name in (
+            "object", "model", "progress", "prompt", "quality", "created_at", "completed_at", "remixed_from_video_id",
+        )
+    }
+    | {f"created.{name}" for name in ("status", "error", "seconds", "size", "expires_at")}
+    | {"list.object", "list.first_id"}
+)  # fmt: skip
+
 MANIFEST = Manifest(
     name="openai",
-    kinds=("chat", "embedding", "image", "speech"),
+    kinds=("chat", "embedding", "image", "speech", "video"),
     synchronous_kinds=("chat", "embedding", "image", "speech"),
     streamed_kinds=("chat",),
     auth=Auth(),
-    reconcile_by="none",
+    reconcile_by="list",  # of clips; the other kinds leave no records
     reconcile_offers=("idempotency_key",),
     cancels=False,
     limits={
@@ -86,6 +113,9 @@ MANIFEST = Manifest(
         "image: reference images": "up to 16, each below 50 MB",
         "image: prompt": "32000 characters (dall-e-3: 4000, dall-e-2: 1000)",
         "speech: text": "4096 characters",
+        "video: duration": "4, 8 or 12 seconds",
+        "video: size": "720p or 1024p, in 16:9 or 9:16",
+        "video: reference images": "1",
     },
     cost_fields={
         "chat.usage.prompt_tokens": "input tokens",
@@ -93,8 +123,17 @@ MANIFEST = Manifest(
         "chat.usage.completion_tokens": "output tokens",
         "embedding.usage.prompt_tokens": "input tokens",
         "image.usage.output_tokens": "output tokens",
+        "task.seconds": "seconds of video",
+        "task.size": "resolution",
+    },
+    states={
+        "queued": JobState.QUEUED,
+        "in_progress": JobState.RUNNING,
+        "completed": JobState.SUCCEEDED,
+        "failed": JobState.FAILED,
     },
     read_fields=CHAT_READ
+    | VIDEO_READ
     | {
         "image.data[].b64_json",
         "image.data[].url",
@@ -104,5 +143,6 @@ MANIFEST = Manifest(
         "image.usage.*",
     },
     ignored_fields=CHAT_IGNORED
+    | VIDEO_IGNORED
     | {"image.created", "image.background", "image.output_format", "image.model", "image.object", "image.id"},
 )

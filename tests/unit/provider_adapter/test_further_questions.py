@@ -1,0 +1,91 @@
+"""Results that need a second question, or the channel's own key."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from services.provider_adapter.domain.exchange import Broken, ExchangeBroken
+from services.provider_adapter.domain.job import Job
+from services.provider_adapter.domain.outcomes import JobState, Verdict
+from tests.support.worlds import START
+from tests.unit.provider_adapter.fakes import MP4, download
+from tests.unit.provider_adapter.test_use_cases import ENDPOINT, FILE, JOB, SECRET, House, answer, refusal
+
+FAL = replace(ENDPOINT, adapter="fal", base_url="https://queue.fal.example")
+FAL_JOB = replace(JOB, model="acme/storms/video")
+OPENAI = replace(ENDPOINT, adapter="openai", base_url="https://api.openai.example/v1")
+DONE = answer(200, {"status": "COMPLETED", "request_id": "r-1"})
+MADE = answer(200, {"video": {"url": FILE}})
+
+
+async def test_a_result_at_an_address_of_its_own_is_asked_for_within_the_poll() -> None:
+    """ERR-1a: a job is done when its result is here: two questions, one poll."""
+    house = House(DONE, MADE)
+    house.transport.files[FILE] = [download(MP4)]
+    standing = await house.poll(FAL, FAL_JOB, "r-1")
+    assert standing.state is JobState.SUCCEEDED
+    assert [request.path for request, _ in house.transport.sent] == [
+        "/acme/storms/requests/r-1/status",
+        "/acme/storms/requests/r-1",
+    ]
+    assert house.transport.doors == [None]
+
+
+@pytest.mark.parametrize("play", [answer(500, {}), answer(400, {"detail": "Request is still in progress"}),
+                                  ExchangeBroken(Broken.RESET)])  # fmt: skip
+async def test_a_second_question_that_fails_says_nothing_about_the_job(play: Any) -> None:
+    """HLT-13: the state was told, the result was not: the poll failed, and the next one asks both again."""
+    house = House(DONE, play, DONE, MADE)
+    house.transport.files[FILE] = [download(MP4)]
+    fault = await refusal(house.poll(FAL, FAL_JOB, "r-1"))
+    assert (fault.code, fault.category) == ("poll_failed", "unknown")
+    assert (await house.poll(FAL, FAL_JOB, "r-1")).state is JobState.SUCCEEDED
+
+
+async def test_a_keyed_result_is_fetched_through_the_channels_door() -> None:
+    """ERR-4: bytes behind the channel's own key are asked for under its base URL, with its header and no other."""
+    house = House(answer(200, {"id": "v-1", "status": "completed", "seconds": "4"}))
+    house.transport.files["/videos/v-1/content"] = [download(MP4)]
+    standing = await house.poll(OPENAI, Job("attempt-1", "token-1", "video", "sora-2", {"prompt": "a storm"}), "v-1")
+    assert standing.state is JobState.SUCCEEDED
+    [door] = house.transport.doors
+    assert door is not None
+    assert (door.base_url, door.auth_header, door.auth_value) == (OPENAI.base_url, "Authorization", f"Bearer {SECRET}")
+    assert SECRET not in repr(door)
+
+
+async def test_records_that_are_paged_by_a_mark_are_read_to_their_end() -> None:
+    """ATT-6: the mark of one page opens the next; the end is where the provider says so."""
+    one = {"id": "p-2", "created_at": "2020-01-01T00:00:00Z", "input": {"prompt": "a calm"}}
+    first = answer(200, {"next": "https://elsewhere.example/?cursor=c-2", "results": [one | {"created_at": "?"}]})
+    house = House(first, answer(200, {"next": None, "results": [one]}))
+    house.clock.advance(1000)
+    told = await house.reconcile(replace(ENDPOINT, adapter="replicate"), JOB, START)
+    assert told.verdict is Verdict.NOT_ACCEPTED
+    assert [request.query for request, _ in house.transport.sent] == [(), (("cursor", "c-2"),)]
+
+
+async def test_a_record_just_like_ours_leaves_the_question_to_a_person() -> None:
+    """ATT-6: nothing tells two equal requests apart where no token is echoed: UNKNOWN, the record named."""
+    then = START.isoformat()
+    alike = {"id": "p-7", "created_at": then, "input": JOB.input}
+    house = House(answer(200, {"next": None, "results": [alike]}))
+    house.clock.advance(1000)
+    told = await house.reconcile(replace(ENDPOINT, adapter="replicate"), JOB, START)
+    assert told.verdict is Verdict.UNKNOWN
+    assert "p-7" in told.evidence
+
+
+async def test_records_are_compared_without_the_bytes_of_materials() -> None:
+    """ATT-6: a question about a job needs none of its materials, which may be gone by then."""
+    job = replace(JOB, input={"prompt": "a storm", "first_frame": {"artifact": "0" * 64}})
+    for adapter, empty in (
+        ("replicate", {"next": None, "results": []}),
+        ("dashscope", {"total": 0, "data": []}),
+        ("openai", {"data": [], "has_more": False}),
+    ):
+        house = House(answer(200, empty))
+        house.clock.advance(1000)
+        told = await house.reconcile(replace(ENDPOINT, adapter=adapter), job, START)
+        assert told.verdict is Verdict.NOT_ACCEPTED, adapter
