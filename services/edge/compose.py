@@ -22,9 +22,11 @@ from libs.telemetry.metrics import Metrics
 from pointsman.edge.v1.key_service_pb2_grpc import add_KeyServiceServicer_to_server
 from services.edge.app.authenticate import Authenticator
 from services.edge.app.create_run import CreateRun
+from services.edge.app.make_call import MakeCall
 from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import keys
+from services.edge.peers.calls import CallsPeer
 from services.edge.peers.capacity import CapacityPeer
 from services.edge.peers.catalog import CatalogPeer
 from services.edge.peers.health import HealthPeer
@@ -32,11 +34,14 @@ from services.edge.peers.routing import RoutingPeer
 from services.edge.peers.runs import RunsPeer
 from services.edge.ports import Keys, Owners
 from services.edge.routes.artifacts import ArtifactRoutes
+from services.edge.routes.calling import Calling
+from services.edge.routes.calls import CallRoutes
 from services.edge.routes.catalog import CatalogRoutes
 from services.edge.routes.gate import routes
 from services.edge.routes.keys import KeyRoutes
 from services.edge.routes.listener import Listener
 from services.edge.routes.models import ModelRoutes
+from services.edge.routes.openai import OpenAiRoutes
 from services.edge.routes.openapi import DocumentRoutes
 from services.edge.routes.operators import OperatorRoutes
 from services.edge.routes.pasts import PastRoutes
@@ -151,6 +156,7 @@ class House:
         self._reveal = Reveal(self._owners, world.clock)
         self._runs = RunsPeer(channels.to("runs"))
         self._routing = RoutingPeer(channels.to("routing"))
+        self._calls = CallsPeer(channels.to("routing"))
         self._catalog = CatalogPeer(channels.to("routing"))
         self._health = HealthPeer(channels.to("health"))
         self._capacity = CapacityPeer(channels.to("capacity"))
@@ -162,12 +168,16 @@ class House:
     def app(self) -> Shell:
         """The HTTP side."""
         settings, reveal = self.settings, self._reveal
-        create = CreateRun(self._runs, TakeMaterials(self.intake, reveal, self._blobs), self.world)
+        take = TakeMaterials(self.intake, reveal, self._blobs)
+        create = CreateRun(self._runs, take, self.world)
+        calling = Calling(MakeCall(self._calls, take, reveal), self.world, settings.body_limit_bytes)
         parts = (
             RunRoutes(self._runs, reveal, create, settings.body_limit_bytes),
             self._streams(),
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),
+            CallRoutes(calling, self._calls, reveal),
+            self._openai(calling),
             ModelRoutes(self._catalog),
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),
             OperatorRoutes(self._routing, self._health, self._capacity),
@@ -190,6 +200,16 @@ class House:
             self._metrics,
             self.draining,
             heartbeat_s=self.settings.heartbeat_s,
+            check_s=self.settings.stream_check_s,
+        )
+
+    def _openai(self, calling: Calling) -> OpenAiRoutes:
+        return OpenAiRoutes(
+            calling,
+            self._blobs,
+            self.authenticator,
+            self._metrics,
+            clock=self.world.clock,
             check_s=self.settings.stream_check_s,
         )
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Protocol
 
 from libs.blobs.blob import Blob
-from services.edge.domain import alert_shapes, past_shapes, replay_shapes, shapes
+from services.edge.domain import alert_shapes, call_shapes, past_shapes, replay_shapes, shapes
+from services.edge.domain.calls import CallOrder, Receipt, Served
 from services.edge.domain.keys import Key
 from services.edge.domain.orders import Order
 
@@ -150,6 +151,22 @@ class Routing(Protocol):
 
     async def ping(self) -> None:
         """Return if it answers."""
+        ...
+
+
+class Calls(Protocol):
+    """Routing's synchronous calls. An order is sent once: what became of it is asked for, never tried again here."""
+
+    async def invoke(self, tenant: str, call_id: str, order: CallOrder) -> Served:
+        """What it gave, and the receipt. Whoever is cancelled here gives the call up at its provider too."""
+        ...
+
+    def stream(self, tenant: str, call_id: str, order: CallOrder) -> AsyncGenerator[bytes | Receipt, None]:
+        """Pieces, each a JSON object, and at the very end the receipt. Closing it gives the call up."""
+        ...
+
+    async def get(self, tenant: str, call_id: str) -> call_shapes.Call:
+        """A call on record; an empty tenant means any. Fault not_found."""
         ...
 
 

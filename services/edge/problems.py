@@ -1,6 +1,7 @@
 """Every answer that is no success: RFC 9457, `application/problem+json` (EDG-1..3).
 
 `type` is a URN of the code; the `Link` header leads to the page of that code on this server. Clients branch on `code`.
+Under the paths of OpenAI's interface the same body holds OpenAI's envelope as well, in its member `error` (OAI-1).
 """
 
 import math
@@ -23,6 +24,15 @@ _STATUS_OF_CATEGORY = {
     Category.SUPPLY: 503,
     Category.CAPACITY: 429,
     Category.UNKNOWN: 500,
+}
+# How long to wait after a 429 or a 503 of which nobody knows when it ends: known clients would otherwise come at once.
+UNKNOWN_WAIT_S = 2
+OPENAI_PATHS = ("/v1/chat/", "/v1/embeddings", "/v1/images/", "/v1/audio/", "/v1/models")
+OPENAI_TYPES = {
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    429: "rate_limit_error",
 }
 # Facts of `metadata` that callers may see beside the standard members.
 _TOLD = ("reference", "earliest", "gate")
@@ -54,6 +64,26 @@ def problem(fault: Fault, request_id: str) -> dict[str, Any]:
     return body
 
 
+def speaks_openai(path: str) -> bool:
+    """Whether a path belongs to OpenAI's interface."""
+    return path.startswith(OPENAI_PATHS)
+
+
+def with_envelope(told: dict[str, Any]) -> dict[str, Any]:
+    """The problem with OpenAI's envelope beside its own members."""
+    status = told["status"]
+    kind = OPENAI_TYPES.get(status) or ("server_error" if status >= 500 else "invalid_request_error")
+    param = next((_parameter(item["pointer"]) for item in told.get("errors", ())), None)
+    error = {"message": told["detail"], "type": kind, "param": param or None, "code": told["code"]}
+    return {**told, "error": error}
+
+
+def _parameter(pointer: str) -> str:
+    """`/messages/0/role` as OpenAI writes it: `messages[0].role`."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    return "".join(f"[{part}]" if part.isdecimal() else f".{part}" for part in parts).lstrip(".")
+
+
 def headers_of(fault: Fault) -> dict[str, str]:
     """Headers that go with it: Retry-After in whole seconds (rounded up), the challenge, the methods, the size."""
     headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store"}
@@ -61,6 +91,8 @@ def headers_of(fault: Fault) -> dict[str, str]:
         headers["link"] = f'</errors/{fault.code}>; rel="help"'
     if fault.retryable and fault.retry_after_ms is not None:
         headers["retry-after"] = str(max(1, math.ceil(fault.retry_after_ms / 1000)))
+    elif fault.retryable and status_of(fault) in (429, 503):
+        headers["retry-after"] = str(UNKNOWN_WAIT_S)
     if fault.code == "unauthenticated":
         headers["www-authenticate"] = CHALLENGE
     if fault.code == "method_not_allowed" and "allow" in fault.metadata:
@@ -70,6 +102,10 @@ def headers_of(fault: Fault) -> dict[str, str]:
     return headers
 
 
-def answer(fault: Fault, request_id: str) -> tuple[int, Mapping[str, str], bytes]:
-    """(status, headers, body)."""
-    return status_of(fault), headers_of(fault), msgspec.json.encode(problem(fault, request_id))
+def answer(fault: Fault, request_id: str, path: str = "") -> tuple[int, Mapping[str, str], bytes]:
+    """(status, headers, body). OpenAI's clients repeat by status; `x-should-retry` tells them what a repetition is."""
+    told, headers = problem(fault, request_id), headers_of(fault)
+    if speaks_openai(path):
+        told = with_envelope(told)
+        headers["x-should-retry"] = "true" if fault.retryable else "false"
+    return status_of(fault), headers, msgspec.json.encode(told)

@@ -5,6 +5,7 @@ changed). Refused as unreadable: nesting beyond reason.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -21,13 +22,14 @@ def pointer_to(parent: str, name: str | int) -> str:
 
 def check_values(value: Any) -> None:
     """Fault validation_failed that names every value that cannot be taken."""
-    errors = []
-    for error in _faults(value, ""):
-        errors.append(error)
-        if len(errors) == NAMED_ERRORS:
-            break
+    errors = list(islice(_faults(value, "", LARGEST_WHOLE), NAMED_ERRORS))
     if errors:
         raise Fault.invalid(*errors)
+
+
+def text_faults(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """NUL characters alone: what is wrong with a value that travels as the bytes that came. It stands at `pointer`."""
+    return islice(_faults(value, pointer, None), NAMED_ERRORS)
 
 
 def check_depth(value: Any) -> None:
@@ -46,22 +48,22 @@ def check_depth(value: Any) -> None:
         ]
 
 
-def _faults(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+def _faults(value: Any, pointer: str, largest: int | None) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         if "\x00" in value:
             yield pointer, "holds a NUL character"
     elif isinstance(value, int) and not isinstance(value, bool):
-        if abs(value) > LARGEST_WHOLE:
+        if largest is not None and abs(value) > largest:
             yield pointer, "is a whole number beyond 2^53; send it as a text"
     elif isinstance(value, dict):
         for name, item in value.items():
             if "\x00" in name:
                 yield pointer_to(pointer, name.replace("\x00", "\\u0000")), "holds a NUL character in its name"
             else:
-                yield from _faults(item, pointer_to(pointer, name))
+                yield from _faults(item, pointer_to(pointer, name), largest)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _faults(item, pointer_to(pointer, index))
+            yield from _faults(item, pointer_to(pointer, index), largest)
 
 
 class Reader:
@@ -121,6 +123,26 @@ class Reader:
             self.refuse(name, f"must be a number of seconds between {least:g} and {most:g}")
             return None
         return float(value)
+
+    def flag(self, name: str) -> bool | None:
+        """True or false, None where nothing is said."""
+        if not self.has(name):
+            return None
+        value = self._value[name]
+        if not isinstance(value, bool):
+            self.refuse(name, "must be true or false")
+            return None
+        return value
+
+    def whole(self, name: str) -> int | None:
+        """A whole number, None where nothing is said."""
+        if not self.has(name):
+            return None
+        value = self._value[name]
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.refuse(name, "must be a whole number")
+            return None
+        return value
 
     def texts(self, name: str) -> list[str]:
         """A list of texts, empty where there is none."""

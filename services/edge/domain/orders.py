@@ -91,7 +91,7 @@ def read_order(body: Any) -> Order:
     order = Order(
         model=model,
         input=given,
-        materials=tuple(_materials(given, reader.errors)),
+        materials=tuple(materials_in(given, reader.errors)),
         degradation=options.choice("degradation", DEGRADATIONS),
         billing_mode=options.choice("billing_mode", BILLING_MODES),
         priority=options.choice("priority", PRIORITIES),
@@ -125,7 +125,7 @@ def _labels(reader: Reader) -> dict[str, str]:
     return labels
 
 
-def _materials(given: dict[str, Any], errors: list[tuple[str, str]]) -> Iterator[Material]:
+def materials_in(given: dict[str, Any], errors: list[tuple[str, str]]) -> Iterator[Material]:
     """Every material of the input. Known fields must hold them; elsewhere an object that looks like one is one."""
     for name in MATERIAL_LISTS:
         items = given.get(name)
@@ -157,18 +157,20 @@ def _of_field(value: Any, pointer: str, family: str, errors: list[tuple[str, str
 
 
 def _of_messages(messages: Any, pointer: str, errors: list[tuple[str, str]]) -> Iterator[Material]:
-    """The pictures of a chat: `data:` URLs are content, others are the provider's to fetch."""
+    """What a chat shows (`image_url`, `video_url` …): `data:` URLs are content, others are the provider's to fetch."""
     for place, item in _objects(messages, pointer):
-        picture = item.get("image_url")
-        url = picture.get("url") if isinstance(picture, dict) else None
-        if not isinstance(url, str) or url.startswith("data:"):
-            continue
-        where = pointer_to(place, "image_url")
-        reason = syntax_reason(url)
-        if reason:
-            errors.append((pointer_to(where, "url"), reason))
-        else:
-            yield Material(where, url, family="image", passed_on=True)
+        for name, shown in item.items():
+            if not name.endswith("_url"):
+                continue
+            where = pointer_to(place, name)
+            url = shown.get("url") if isinstance(shown, dict) else None
+            if not isinstance(url, str):
+                errors.append((pointer_to(where, "url"), "is required, as a text"))
+            elif reason := syntax_reason(url):
+                if not url.startswith("data:"):
+                    errors.append((pointer_to(where, "url"), reason))
+            else:
+                yield Material(where, url, family=name.removesuffix("_url"), passed_on=True)
 
 
 def _looks(value: Any) -> bool:

@@ -1,14 +1,17 @@
 """Bodies that come in: bounded while they stream, decoded, and refused with a reason."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from libs.faults.fault import Fault
+from services.edge.domain.calls import Fields
 from services.edge.domain.json_values import Reader, check_depth, check_values
 from services.edge.routes.operations import JSON, YAML_TYPES
+
+_fields = msgspec.json.Decoder(Fields).decode
 
 
 def media_type(request: Request) -> str:
@@ -81,16 +84,29 @@ async def read_object(request: Request, limit_bytes: int, *, optional: bool = Fa
     return Reader(value)
 
 
-def decode(raw: bytes) -> Any:
-    """JSON from bytes. Fault malformed_request."""
+async def read_fields(request: Request, limit_bytes: int) -> Fields:
+    """The top level of the body, an object; its values are well-formed JSON, and none is judged yet."""
+    check_type(request, frozenset({JSON}))
+    raw = await read_bytes(request, limit_bytes)
+    try:
+        fields: Fields = decode(raw, _fields)
+    except msgspec.ValidationError:
+        raise Fault.invalid(("", "must be an object")) from None
+    return fields
+
+
+def decode(raw: bytes, decoder: Callable[[bytes], Any] = msgspec.json.decode) -> Any:
+    """JSON from bytes. Fault malformed_request; msgspec.ValidationError for another type than the decoder's."""
     try:
         raw.decode()
     except UnicodeDecodeError as error:
         raise Fault.of("malformed_request", f"the body is not UTF-8 at byte {error.start}") from None
     try:
-        return msgspec.json.decode(raw)
+        return decoder(raw)
     except RecursionError:
         raise Fault.of("malformed_request", "the body is nested too deeply") from None
+    except msgspec.ValidationError:
+        raise
     except msgspec.MsgspecError as error:
         raise Fault.of("malformed_request", f"the body is not JSON: {_place(raw, str(error))}") from None
 

@@ -16,6 +16,8 @@ from services.edge.routes.operations import Asked, Operation
 
 ROUTE = "pointsman.route"
 REQUEST_ID = "pointsman.request_id"
+CALL_ID = "pointsman.call_id"
+"""Set in the scope of a request that has become a call: its answer, good or bad, tells the id."""
 
 
 class Gate:

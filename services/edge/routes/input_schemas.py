@@ -1,4 +1,4 @@
-"""What `input` of `POST /v1/runs` may hold, by kind of model, for the OpenAPI document.
+"""What `input` of `POST /v1/runs` and `/v1/invoke` may hold, by kind of model, for the OpenAPI document.
 
 Routing judges it; here it is told. A test holds the names against those that routing takes.
 """
@@ -97,13 +97,90 @@ SPEECH: dict[str, Any] = {
         "voice": _text("For example alloy; the model says which. Absent: the provider's own choice."),
     },
 }
+CHAT: dict[str, Any] = {
+    "type": "object",
+    "description": "Input of a model of kind `chat`: OpenAI's fields, passed on to the supply in its own dialect.",
+    "additionalProperties": False,
+    "required": ["messages"],
+    "properties": {
+        "messages": {
+            "type": "array",
+            "description": "The conversation. Addresses of pictures must be public.",
+            "items": {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}},
+        },
+        "audio": {"type": "object"},
+        "frequency_penalty": {"type": "number"},
+        "function_call": {},
+        "functions": {"type": "array"},
+        "logit_bias": {"type": "object"},
+        "logprobs": {"type": "boolean"},
+        "max_completion_tokens": {"type": "integer", "minimum": 1},
+        "max_tokens": {"type": "integer", "minimum": 1},
+        "metadata": {"type": "object"},
+        "modalities": {"type": "array"},
+        "n": {"type": "integer", "description": "1: a call gives one choice."},
+        "parallel_tool_calls": {"type": "boolean"},
+        "prediction": {"type": "object"},
+        "presence_penalty": {"type": "number"},
+        "reasoning_effort": {"type": "string"},
+        "response_format": {"type": "object"},
+        "seed": _seed(),
+        "service_tier": {"type": "string"},
+        "stop": {},
+        "store": {"type": "boolean"},
+        "stream": {"type": "boolean"},
+        "stream_options": {"type": "object"},
+        "temperature": {"type": "number"},
+        "tool_choice": {},
+        "tools": {"type": "array"},
+        "top_logprobs": {"type": "integer"},
+        "top_p": {"type": "number"},
+        "user": {"type": "string"},
+        "verbosity": {"type": "string"},
+    },
+}
+EMBEDDING: dict[str, Any] = {
+    "type": "object",
+    "description": "Input of a model of kind `embedding`.",
+    "additionalProperties": False,
+    "required": ["input"],
+    "properties": {
+        "input": {"type": ["string", "array"], "description": "A text, or a list of texts."},
+        "dimensions": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Length of the vectors.",
+        },
+        "encoding_format": {"type": "string", "description": "How vectors are spelt: float or base64."},
+        "user": {"type": "string"},
+    },
+}
+OCR: dict[str, Any] = {
+    "type": "object",
+    "description": "Input of a model of kind `ocr`.",
+    "additionalProperties": False,
+    "required": ["image"],
+    "properties": {
+        "image": _material("The picture with the text."),
+        "task": {"type": "string", "description": "recognize_text, or parse_layout for the kinds of its blocks."},
+    },
+}
 SCHEMAS: dict[str, dict[str, Any]] = {
     "Material": MATERIAL,
     "VideoInput": VIDEO,
     "ImageInput": IMAGE,
     "SpeechInput": SPEECH,
+    "ChatInput": CHAT,
+    "EmbeddingInput": EMBEDDING,
+    "OcrInput": OCR,
 }
-INPUT: dict[str, Any] = {
-    "description": "By the kind of the model: `VideoInput`, `ImageInput` or `SpeechInput`.",
-    "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("VideoInput", "ImageInput", "SpeechInput")],
-}
+
+
+def _by_kind(*names: str) -> dict[str, Any]:
+    told = ", ".join(f"`{name}`" for name in names)
+    references = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    return {"description": f"By the kind of the model: {told}.", "anyOf": references}
+
+
+INPUT = _by_kind("VideoInput", "ImageInput", "SpeechInput")
+CALL_INPUT = _by_kind("ChatInput", "EmbeddingInput", "ImageInput", "SpeechInput", "OcrInput")

@@ -7,7 +7,7 @@ import msgspec
 from starlette.responses import Response
 
 from libs.faults.registry import CODES
-from services.edge.problems import MEDIA_TYPE
+from services.edge.problems import MEDIA_TYPE, speaks_openai
 from services.edge.routes.docs_page import render
 from services.edge.routes.input_schemas import SCHEMAS
 from services.edge.routes.operations import JSON, Asked, Operation
@@ -33,6 +33,24 @@ PROBLEM: dict[str, Any] = {
                 "type": "object",
                 "required": ["pointer", "reason"],
                 "properties": {"pointer": {"type": "string"}, "reason": {"type": "string"}},
+            },
+        },
+    },
+}
+OPENAI_PROBLEM: dict[str, Any] = {
+    **PROBLEM,
+    "description": "A problem that is OpenAI's error as well.",
+    "required": [*PROBLEM["required"], "error"],
+    "properties": {
+        **PROBLEM["properties"],
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "param", "code"],
+            "properties": {
+                "message": {"type": "string"},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"type": "string"},
             },
         },
     },
@@ -69,7 +87,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": {**components, **SCHEMAS, "Problem": PROBLEM},
+            "schemas": {**components, **SCHEMAS, "Problem": PROBLEM, "OpenAiProblem": OPENAI_PROBLEM},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -112,16 +130,19 @@ def _responses(operation: Operation) -> dict[str, Any]:
         success["content"] = {JSON: {"schema": reference}}
     elif operation.status < 300 and operation.status != 204:
         success["content"] = {operation.media: {"schema": {"type": "string"}}}
+    if operation.also_media:
+        success["content"][operation.also_media] = {"schema": {"type": "string"}}
     responses: dict[str, Any] = {str(operation.status): success}
     for status in operation.also:
         responses[str(status)] = {"description": _NAMES[status]}
+    shape = "OpenAiProblem" if speaks_openai(operation.path) else "Problem"
     codes = (*operation.codes, *(WITH_KEY if operation.scopes else ()), *EVERYWHERE)
     for code in dict.fromkeys(codes):
         answered = str(CODES[code].http_status)
         told = responses.get(answered, {}).get("description")
         responses[answered] = {
             "description": f"{told}, `{code}`" if told else f"`{code}`",
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{shape}"}}},
         }
     return dict(sorted(responses.items()))
 

@@ -19,6 +19,7 @@ YAML_TYPES = frozenset(
 )
 USERS = frozenset({Scope.RUNS})
 INVOKERS = frozenset({Scope.RUNS, Scope.INVOKE})
+CALLERS = frozenset({Scope.INVOKE})
 READERS = frozenset({Scope.RUNS, Scope.INVOKE, Scope.OPERATE, Scope.ADMIN})
 OPERATORS = frozenset({Scope.OPERATE, Scope.ADMIN})
 ADMINS = frozenset({Scope.ADMIN})
@@ -70,7 +71,8 @@ class Operation:
     """One method of one path. `scopes` are those of which one suffices; none at all means that no key is needed.
 
     `answer` is the shape of a success, `media` its type where it is no JSON. `takes` is the schema of a JSON body, or
-    None; `types` the media types of any other body. `codes` are the faults that callers should expect.
+    None; `types` the media types of any other body. `codes` are the faults that callers should expect. A success may
+    come as `also_media` too.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     codes: tuple[str, ...] = ()
     also: tuple[int, ...] = ()
+    also_media: str = ""
     head: bool = True
 
 

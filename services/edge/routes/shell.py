@@ -15,7 +15,7 @@ from libs.telemetry import names
 from libs.telemetry.correlation import bound, carry_traceparent
 from libs.telemetry.metrics import Metrics
 from services.edge import problems
-from services.edge.routes.gate import REQUEST_ID, ROUTE
+from services.edge.routes.gate import CALL_ID, REQUEST_ID, ROUTE
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 UNMATCHED = "unmatched"
@@ -39,24 +39,24 @@ class Shell:
             return
         request_id = self._world.ids.ulid()
         scope[REQUEST_ID] = request_id
-        outlet = _Outlet(send, request_id, scope["method"] == "HEAD")
+        outlet = _Outlet(scope, send, request_id)
         started = self._world.clock.monotonic()
         with acting_for(Identity(request_id=request_id)), bound(request_id=request_id):
             carry_traceparent(_traceparent(scope))
             try:
                 await self._inner(scope, receive, outlet)
             except Exception as error:
-                await self._end(outlet, error)
+                await self._end(scope, outlet, error)
             finally:
                 self._count(scope, outlet, self._world.clock.monotonic() - started)
 
-    async def _end(self, outlet: "_Outlet", error: Exception) -> None:
+    async def _end(self, scope: MutableMapping[str, Any], outlet: "_Outlet", error: Exception) -> None:
         fault = error if isinstance(error, Fault) else self._bug(error, outlet.request_id)
         self._metrics.counter(names.HTTP_PROBLEMS, code=fault.code).inc()
         if outlet.status:
             log.warning("http_answer_cut", extra={"code": fault.code})
             return
-        status, headers, body = problems.answer(fault, outlet.request_id)
+        status, headers, body = problems.answer(fault, outlet.request_id, scope["path"])
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         raw.append((b"content-length", str(len(body)).encode()))
         await outlet({"type": "http.response.start", "status": status, "headers": raw})
@@ -79,16 +79,19 @@ class Shell:
 class _Outlet:
     """`send` that knows whether an answer has begun, signs it, and keeps the body of a HEAD back."""
 
-    def __init__(self, send: Any, request_id: str, head: bool) -> None:
+    def __init__(self, scope: MutableMapping[str, Any], send: Any, request_id: str) -> None:
+        self._scope = scope
         self._send = send
-        self._head = head
+        self._head = scope["method"] == "HEAD"
         self.request_id = request_id
         self.status = 0
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = (*COMMON_HEADERS, (b"x-request-id", self.request_id.encode()))
+            own = [*COMMON_HEADERS, (b"x-request-id", self.request_id.encode())]
+            if CALL_ID in self._scope:
+                own.append((b"pointsman-call", self._scope[CALL_ID].encode()))
             message = {**message, "headers": [*message.get("headers", ()), *own]}
         elif self._head and message["type"] == "http.response.body":
             message = {**message, "body": b""}

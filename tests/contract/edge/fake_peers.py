@@ -21,14 +21,15 @@ from pointsman.routing.v1 import (
     task_pb2,
 )
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceServicer
-from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
+from tests.contract.edge.fake_calls import FakeCalls
 from tests.contract.edge.values import at, struct
 
 
-class FakeRouting(RoutingServiceServicer):
-    """Tasks, selections, alerts."""
+class FakeRouting(FakeCalls):
+    """Tasks, selections, alerts, and synchronous calls."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.tasks: dict[str, task_pb2.Task] = {}
         self.alerts: list[alert_pb2.Alert] = []
         self.resolved: list[Any] = []
@@ -186,6 +187,7 @@ class FakeCatalog(CatalogServiceServicer):
         self.applied: list[catalog_service_pb2.ApplyRequest] = []
         self.admin: list[catalog_service_pb2.SetAdminStateRequest] = []
         self.models: dict[str, list[str]] = {}
+        self.kinds: dict[str, str] = {}
         self.reasons: list[str] = []
         self.refusal: Fault | None = None
 
@@ -194,7 +196,7 @@ class FakeCatalog(CatalogServiceServicer):
         models = [
             catalog_pb2.PublicModel(
                 id=name,
-                kind="video",
+                kind=self.kinds.get(name, "video"),
                 profile="933",
                 limits=struct(duration_s={"min": 4, "max": 15}),
                 price_range=[struct(currency="CNY", low="4.00", high="37.50", per="request")],

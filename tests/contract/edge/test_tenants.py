@@ -14,7 +14,9 @@ USER_ROUTES = [
     ("GET", "/v1/runs"), ("POST", "/v1/runs"), ("GET", "/v1/runs/r1"), ("GET", "/v1/runs/r1/join"),
     ("GET", "/v1/runs/r1/events"), ("GET", "/v1/runs/r1/stream"), ("POST", "/v1/runs/r1/cancel"),
     ("GET", "/v1/tasks/t1"), ("GET", "/v1/tasks/t1/selections"), ("GET", "/v1/models"), ("GET", "/v1/models/clip"),
-    ("POST", "/v1/artifacts"), ("GET", f"/v1/artifacts/{'ab' * 32}"),
+    ("POST", "/v1/artifacts"), ("GET", f"/v1/artifacts/{'ab' * 32}"), ("GET", "/v1/calls/c1"),
+    ("POST", "/v1/chat/completions"), ("POST", "/v1/embeddings"), ("POST", "/v1/images/generations"),
+    ("POST", "/v1/audio/speech"), ("POST", "/v1/invoke"), ("POST", "/v1/ocr"),
 ]  # fmt: skip
 OPERATOR_ROUTES = [
     ("GET", "/v1/operator/health"), ("GET", "/v1/operator/capacity"), ("GET", "/v1/operator/alerts"),

@@ -1,0 +1,47 @@
+"""Make a synchronous call: its materials are judged and kept, routing serves it, the caller may read what it gave."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+from libs.faults.fault import Fault
+from services.edge.app.authenticate import Caller
+from services.edge.app.reveal import Reveal
+from services.edge.app.take_materials import TakeMaterials
+from services.edge.domain.calls import CallOrder, Receipt, Served, encode, whole
+from services.edge.ports import Calls
+
+INPUT_LIMIT_BYTES = 3_900_000
+"""Between contexts a message has at most 4 MiB; larger things go in as artifacts."""
+
+
+class MakeCall:
+    """The use-case with what it needs."""
+
+    def __init__(self, calls: Calls, take_materials: TakeMaterials, reveal: Reveal) -> None:
+        self._calls = calls
+        self._take_materials = take_materials
+        self._reveal = reveal
+
+    async def __call__(self, caller: Caller, call_id: str, order: CallOrder) -> Served:
+        """What it gave, with its receipt."""
+        ready = await self._prepared(caller, order)
+        served = await self._calls.invoke(caller.tenant, call_id, ready)
+        if served.receipt.artifacts:
+            await self._reveal.grant(caller.tenant, [artifact.sha256 for artifact in served.receipt.artifacts])
+        return served
+
+    async def stream(self, caller: Caller, call_id: str, order: CallOrder) -> AsyncGenerator[bytes | Receipt, None]:
+        """The pieces of a streamed call, for whoever reads them to close; nothing happens before the first is read."""
+        return self._calls.stream(caller.tenant, call_id, await self._prepared(caller, order))
+
+    async def _prepared(self, caller: Caller, order: CallOrder) -> CallOrder:
+        if order.materials:
+            kept = await self._take_materials(caller, whole(order.input), order.materials)
+            order = replace(order, input=encode(kept), materials=())
+        if len(order.input) > INPUT_LIMIT_BYTES:
+            raise Fault.of(
+                "payload_too_large",
+                f"the input has {len(order.input)} bytes, {INPUT_LIMIT_BYTES} are accepted;"
+                " send files to /v1/artifacts, or name them by address",
+            )
+        return order

@@ -1,0 +1,112 @@
+"""A streamed completion on its way to the client (SYN-8, OAI-1).
+
+Laws of this file:
+- frames are written as the pieces come, by the task that serves the request: none is kept back, none is collected;
+- what has begun ends in one of two ways: with `[DONE]`, or with an honest error and without it;
+- a client that leaves closes the feed, and with it everything upstream.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import Response
+
+from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
+from libs.telemetry import names
+from libs.telemetry.metrics import Metrics
+from services.edge import problems
+from services.edge.app.authenticate import Authenticator, Caller
+from services.edge.domain.call_headers import headers_of
+from services.edge.domain.calls import Receipt
+from services.edge.domain.openai_answers import ChunkWriter, event
+from services.edge.routes.calling import Pieces
+from services.edge.routes.presence import Presence
+
+EVENT_STREAM = "text/event-stream"
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+class Feed:
+    """One stream as its frames. The key is looked at again every `check_s` seconds: a revoked one ends it (AUTH-1)."""
+
+    def __init__(
+        self,
+        first: bytes | Receipt,
+        pieces: Pieces,
+        writer: ChunkWriter,
+        *,
+        caller: Caller,
+        authenticator: Authenticator,
+        clock: Clock,
+        check_s: float,
+        ended: Callable[[Fault], dict[str, Any]],
+    ) -> None:
+        self._first = first
+        self._pieces = pieces
+        self._writer = writer
+        self._caller = caller
+        self._authenticator = authenticator
+        self._clock = clock
+        self._check_s = check_s
+        self._ended = ended
+
+    async def frames(self) -> AsyncGenerator[bytes, None]:
+        """Frames until the end; `ended` spells a fault as the body of a problem."""
+        async with aclosing(self._pieces) as pieces:
+            try:
+                yield self._spelt(self._first)
+                check_at = self._clock.monotonic() + self._check_s
+                async for piece in pieces:
+                    yield self._spelt(piece)
+                    if self._clock.monotonic() >= check_at:
+                        await self._check_key()
+                        check_at = self._clock.monotonic() + self._check_s
+            except Fault as fault:
+                yield event(self._ended(fault))
+
+    async def _check_key(self) -> None:
+        if not await self._authenticator.still(self._caller):
+            raise Fault.of("unauthenticated", "the key was revoked or has expired")
+
+    def _spelt(self, piece: bytes | Receipt) -> bytes:
+        if isinstance(piece, Receipt):
+            told = headers_of(piece)
+            words = ", ".join(f"{name}: {value}" for name, value in told.items())
+            return (f": {words}\n\n".encode() if words else b"") + self._writer.end(piece)
+        return self._writer.frame(piece)
+
+
+class CompletionStream(Response):
+    """The ASGI side of it."""
+
+    def __init__(self, frames: AsyncGenerator[bytes, None], metrics: Metrics) -> None:
+        super().__init__(None, 200, HEADERS, EVENT_STREAM)
+        self._frames = frames
+        self._open = metrics.gauge(names.HTTP_STREAMS)
+        del self.headers["content-length"]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send frames until they end or the client leaves."""
+        self._open.inc()
+        try:
+            async with Presence(receive) as presence, aclosing(self._frames) as frames:
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                async for frame in frames:
+                    if frame:
+                        await send({"type": "http.response.body", "body": frame, "more_body": True})
+            if not presence.left:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._open.dec()
+
+
+def spelling(metrics: Metrics, request_id: str) -> Callable[[Fault], dict[str, Any]]:
+    """How a fault within a stream is told: as a problem with OpenAI's envelope, and counted as one."""
+
+    def ended(fault: Fault) -> dict[str, Any]:
+        metrics.counter(names.HTTP_PROBLEMS, code=fault.code).inc()
+        return problems.with_envelope(problems.problem(fault, request_id))
+
+    return ended
