@@ -27,6 +27,7 @@ from services.studio.routes.connection import CuttableProtocol
 from services.studio.routes.door import Call, Door, Handler
 from services.studio.routes.kling_tasks import KlingRoutes
 from services.studio.routes.lab import BASES, LabRoutes
+from services.studio.routes.ocr import OcrRoutes
 from services.studio.routes.talk import TalkRoutes
 from services.studio.routes.tasks import TaskRoutes
 from services.studio.routes.works import WorkRoutes
@@ -129,6 +130,7 @@ class Studio:
                     ("GET", f"{path}/{{task_id}}", kling_tasks.get),
                 )
             ],
+            "local-ocr": [("POST", "/ocr", OcrRoutes(self._desk).read)],
             "openai": [
                 ("GET", "/models", works.models),
                 ("GET", "/models/{model:path}", works.one_model),

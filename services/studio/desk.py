@@ -55,6 +55,8 @@ class Desk:
         self.accounts: dict[str, Account] = dict(config.accounts)
         self._active: Counter[tuple[str, str]] = Counter()
         self._most: Counter[tuple[str, str]] = Counter()
+        self._calls: Counter[str] = Counter()
+        self._most_calls: Counter[str] = Counter()
 
     def authenticate(self, account: Account, authorization: str) -> None:
         """Raises Refusal unless the header carries the account's own, unrevoked key."""
@@ -89,6 +91,19 @@ class Desk:
         """The most jobs that were ever queued and running at one moment, by model; under "" those of the account."""
         return {model: count for (owner, model), count in self._most.items() if owner == account_id}
 
+    def begin_call(self, account_id: str) -> None:
+        """Counts one synchronous call in, until `end_call`."""
+        self._calls[account_id] += 1
+        self._most_calls[account_id] = max(self._most_calls[account_id], self._calls[account_id])
+
+    def end_call(self, account_id: str) -> None:
+        """Counts one synchronous call out."""
+        self._calls[account_id] -= 1
+
+    def most_calls(self, account_id: str) -> int:
+        """The most synchronous calls that an account ever had under way at one moment."""
+        return self._most_calls[account_id]
+
     def change(self, account_id: str, changes: Mapping[str, Any]) -> Account:
         """Changes fields of an account. Raises KeyError (no such account) or ValueError (unknown or bad field)."""
         account = self.accounts[account_id]
@@ -111,6 +126,7 @@ class Desk:
         self.keys.clear()
         self.archive.clear()
         self._most.clear()
+        self._most_calls.clear()
         for folder in (self.files, self.inputs):
             for path in folder.glob("*"):
                 path.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """Texts as unit vectors in which texts with the same words, and parts of words, lie near each other.
 
-Every word, pair of words and run of three letters adds to a few places of the vector, chosen by its hash under the name
-of the model: the same model gives the same vector everywhere, and vectors of two models say nothing to each other.
+Every word (an ideograph is one), pair of words and run of three letters adds to a few places of the vector, chosen by
+its hash under the name of the model: the same model gives the same vector everywhere, and vectors of two models say
+nothing to each other.
 Meaning beyond the letters is not seen: a synonym is a stranger.
 """
 
@@ -18,7 +19,8 @@ from services.studio.domain.responder import PLAIN_WORDS
 
 PLACES = 12
 """To how many places of the vector one feature adds: several, so that a shortened vector still knows of most."""
-_WORD = re.compile(r"[^\W_]+")
+_IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
 
 
 @lru_cache(maxsize=512)

@@ -6,6 +6,7 @@ import hashlib
 import io
 import math
 import random
+import re
 from pathlib import Path
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont, ImageOps
@@ -14,6 +15,8 @@ from services.studio.domain.accounts import Style
 from services.studio.media.motifs import MOTIFS
 
 Colour = tuple[int, int, int]
+MOST_SIGNS, MOST_LETTERS = 4, 40
+_QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]")
 
 
 def scene(prompt: str, seed: int, size: tuple[int, int], style: Style) -> Image.Image:
@@ -69,6 +72,29 @@ def still(path: Path, size: tuple[int, int]) -> Image.Image:
     """A given picture cut to `size`."""
     with Image.open(path) as picture:
         return ImageOps.fit(picture.convert("RGB"), size, Image.Resampling.BILINEAR)
+
+
+def words_in(prompt: str) -> list[str]:
+    """What the prompt puts in double quotes: words that are to stand in the picture, as far as the font has them."""
+    quoted = (match.group(1) for match in _QUOTED.finditer(prompt))
+    shown = (" ".join("".join(letter if letter < "\u0250" else " " for letter in words).split()) for words in quoted)
+    return [words[:MOST_LETTERS] for words in shown if words][:MOST_SIGNS]
+
+
+def lettered(picture: Image.Image, texts: list[str], style: Style) -> Image.Image:
+    """The picture with a sign for each text, one under the other in its upper half."""
+    dark, _, light = colours(style)
+    draw = ImageDraw.Draw(picture)
+    top = picture.height * 0.12
+    for words in texts:
+        size = max(12, min(picture.height // 12, int(picture.width * 1.4 / (len(words) + 4))))
+        font = ImageFont.load_default(size=size)
+        wide = draw.textlength(words, font=font)
+        left = (picture.width - wide) // 2
+        draw.rectangle((left - size, top, left + wide + size, top + size * 2), fill=light, outline=dark, width=2)
+        draw.text((left, top + size), words, font=font, fill=dark, anchor="lm")
+        top += size * 2.5
+    return picture
 
 
 def referenced(scenery: Image.Image, references: list[Path]) -> Image.Image:

@@ -26,6 +26,7 @@ class Accepted:
         except BaseException:
             desk.free_slot(call.account.id, model.id)
             raise
+        desk.begin_call(call.account.id)
 
     def settle(self, status: str, charge: Decimal, usage: Mapping[str, int]) -> None:
         """Ends it: what succeeded or was abandoned is charged, what failed only where the account charges for that."""
@@ -38,4 +39,5 @@ class Accepted:
                 self._submission, status, amount(charge) if charged else None, self._desk.now(), usage
             )
         finally:
+            self._desk.end_call(self._account.id)
             self._desk.free_slot(self._account.id, self._model.id)

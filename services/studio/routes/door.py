@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.studio.archive import Post, Submission
 from services.studio.desk import Desk
-from services.studio.dialects import ark, kling, openai
+from services.studio.dialects import ark, kling, local_ocr, openai
 from services.studio.domain import markers
 from services.studio.domain.accounts import Account, Model
 from services.studio.domain.jobs import Failure, Task
@@ -33,7 +33,12 @@ from services.studio.routes.connection import Cut, Garbled, Truncated, silence
 from services.studio.routes.live import Live
 
 log = logging.getLogger(__name__)
-DIALECTS: Mapping[str, ModuleType] = {"ark": ark, "kling": kling, "openai": openai}
+DIALECTS: Mapping[str, ModuleType] = {
+    "ark": ark,
+    "kling": kling,
+    "local-ocr": local_ocr,
+    "openai": openai,
+}
 
 
 @dataclass(slots=True)

@@ -87,7 +87,10 @@ class LabRoutes:
         if account and account not in self._desk.accounts:
             return JSONResponse({"error": f"no account {account}"}, 404)
         archive = self._desk.archive
-        return JSONResponse(ledger.view(archive.submissions(account), archive.posts(account)))
+        view = ledger.view(archive.submissions(account), archive.posts(account))
+        most = {name: self._desk.most_calls(name) for name in ([account] if account else self._desk.accounts)}
+        view["calls"]["most_at_once"] = {name: count for name, count in most.items() if count}
+        return JSONResponse(view)
 
     async def reset(self, request: Request) -> Response:
         """POST: forgets all jobs, files, rules and changes."""

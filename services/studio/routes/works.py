@@ -6,6 +6,7 @@ import asyncio
 import base64
 import secrets
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from services.studio.domain.jobs import FAILED, SUCCEEDED, ImageJob
 from services.studio.domain.prices import image_charge, speech_charge
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.media import materials, pictures, voice
-from services.studio.routes.door import Call, accept, check_prompt, model_of
-from services.studio.routes.tasks import amount
+from services.studio.routes.accepted import Accepted
+from services.studio.routes.door import Call, check_prompt, model_of
 
 MEDIA_TYPES = {"mp4": "video/mp4", "png": "image/png", "jpeg": "image/jpeg", "webp": "image/webp"}
 
@@ -73,9 +74,9 @@ class WorkRoutes:
         model = model_of(call, "speech")
         job = openai.read_speech(call.body, model)
         check_prompt(call, job.text)
-        price = amount(speech_charge(model.price, job))
+        price = speech_charge(model.price, job)
 
-        async def work() -> tuple[Response, str, dict[str, int]]:
+        async def work() -> tuple[Response, Decimal, dict[str, int]]:
             media_type = "audio/wav" if job.encoding == "wav" else "audio/mpeg"
             return Response(await voice.make(job), media_type=media_type), price, {"characters": len(job.text)}
 
@@ -104,36 +105,31 @@ class WorkRoutes:
     async def _image_job(
         self, call: Call, model: Model, job: ImageJob, work: Callable[[], Awaitable[tuple[Response, int]]]
     ) -> Response:
-        async def priced() -> tuple[Response, str, dict[str, int]]:
+        async def priced() -> tuple[Response, Decimal, dict[str, int]]:
             response, made = await work()
-            return response, amount(image_charge(model.price, job, made)), {"images": made}
+            return response, image_charge(model.price, job, made), {"images": made}
 
-        return await self._accepted(call, model, "image", amount(image_charge(model.price, job, job.n)), priced)
+        return await self._accepted(call, model, "image", image_charge(model.price, job, job.n), priced)
 
     async def _accepted(
         self,
         call: Call,
         model: Model,
         kind: str,
-        price: str,
-        work: Callable[[], Awaitable[tuple[Response, str, dict[str, int]]]],
+        price: Decimal,
+        work: Callable[[], Awaitable[tuple[Response, Decimal, dict[str, int]]]],
     ) -> Response:
         """Takes the job on, does it, and settles it at what the work says it used and cost; a failed one is free."""
-        account, desk = call.account, self._desk
-        desk.take_slot(account, model)
+        accepted = Accepted(self._desk, call, kind, model, price)
+        started_at = self._desk.now()
         try:
-            submission = accept(desk, call, kind, model, price)
-            started_at = desk.now()
-            try:
-                response, charged, usage = await work()
-                await asyncio.sleep(max(0.0, self._ends_at(account, started_at) - desk.now()))
-            except BaseException:
-                desk.archive.settled(submission, FAILED, price if account.charges_on_failure else None, desk.now())
-                raise
-            desk.archive.settled(submission, SUCCEEDED, charged, desk.now(), usage)
-            return response
-        finally:
-            desk.free_slot(account.id, model.id)
+            response, charge, usage = await work()
+            await asyncio.sleep(max(0.0, self._ends_at(call.account, started_at) - self._desk.now()))
+        except BaseException:
+            accepted.settle(FAILED, price, {})
+            raise
+        accepted.settle(SUCCEEDED, charge, usage)
+        return response
 
     def _ends_at(self, account: Account, started_at: float) -> float:
         return started_at + (account.queue_s + account.render_s) / account.speed
@@ -153,6 +149,7 @@ class WorkRoutes:
             picture = pictures.scene(job.prompt, seed + index, (job.width, job.height), style)
             if references:
                 picture = pictures.referenced(picture, references)
+            picture = pictures.lettered(picture, pictures.words_in(job.prompt), style)
             content = pictures.encoded(pictures.signed(picture, signature, style, job.prompt), job.encoding)
             name = f"img-{secrets.token_hex(8)}.{job.encoding}"
             (self._desk.files / name).write_bytes(content)
