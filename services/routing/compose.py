@@ -16,6 +16,9 @@ from libs.store.gathering import Gathering
 from libs.store.migrations import migrate
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
+from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.calls.call_turn import seat_all
+from services.routing.app.calls.settle_call import price_all
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
 from services.routing.app.check_histories import CheckHistories
 from services.routing.app.check_leases import CheckLeases
@@ -31,7 +34,8 @@ from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.turn import place_all
 from services.routing.app.usher import Usher
 from services.routing.app.work_queue import WorkQueue
-from services.routing.peers.capacity import RemoteCapacity
+from services.routing.peers.calls import RemoteCalls
+from services.routing.peers.capacity import HOLDER_OF_CALLS, RemoteCapacity
 from services.routing.peers.health import RemoteHealth
 from services.routing.peers.provider import RemoteProvider
 from services.routing.peers.quotes import RemoteQuotes
@@ -39,6 +43,8 @@ from services.routing.ports import CatalogStore, Lane
 from services.routing.servicer.catalog import CatalogServicer
 from services.routing.servicer.routing import RoutingServicer
 from services.routing.settings import Settings
+from services.routing.store.calls_memory import MemoryCalls
+from services.routing.store.calls_postgres import PostgresCalls
 from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.catalog_postgres import PostgresCatalogStore
 from services.routing.store.tasks_memory import MemoryTasks
@@ -58,6 +64,8 @@ class Stores:
 
     tasks: Store
     catalog: CatalogStore
+    calls: Any = None
+    """`CallStore` and `AnswerStore`; None = in memory."""
     migration: Callable[[], Awaitable[object]] | None = None
     close: tuple[Callable[[], Awaitable[object]], ...] = ()
 
@@ -71,6 +79,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
     """The context over stores of the caller's choice."""
     view = CatalogView(stores.catalog, world.clock)
     desk = _desk(settings, channels, world, stores, view)
+    calls = _call_desk(desk, channels, stores)
     queues = (
         WorkQueue(desk, Lane.DISPATCH, settings.dispatch_concurrency, perform_step, aside=lambda: desk.sending.total),
         WorkQueue(desk, Lane.FOLLOW, settings.follow_concurrency, perform_step, settings.follow_per_s),
@@ -85,7 +94,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
 
     return ComposedContext(
         SCHEMA,
-        _registrations(desk, catalog_desk),
+        _registrations(desk, calls, catalog_desk),
         migration=stores.migration,
         tickers=tickers,
         finish=(drain, *stores.close),
@@ -96,12 +105,13 @@ def _open(settings: Settings) -> Stores:
     if settings.database_url == "memory:":
         return Stores(MemoryTasks(), MemoryCatalogStore())
     database = Database(settings.database_url, schema=SCHEMA, bounds=Bounds(pool_size=settings.pool_size))
-    tasks = PostgresTasks(database)
+    tasks, calls = PostgresTasks(database), PostgresCalls(database)
     return Stores(
         tasks,
         PostgresCatalogStore(database),
+        calls,
         partial(migrate, settings.database_url, schema=SCHEMA, versions=VERSIONS),
-        (tasks.close, database.close),
+        (calls.close, tasks.close, database.close),
     )
 
 
@@ -123,6 +133,29 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         errands=Errands(),
         sending=Sending(settings.submissions_per_channel),
     )
+
+
+def _call_desk(desk: Desk, channels: Any, stores: Stores) -> CallDesk:
+    settings, world, timeout_s = desk.settings, desk.world, desk.settings.peer_timeout_s
+    kept = stores.calls if stores.calls is not None else MemoryCalls()
+    calls = CallDesk(
+        store=kept,
+        answers=kept,
+        alerts=desk.store,
+        catalog=desk.catalog,
+        health=RemoteHealth(channels.to("health"), timeout_s),
+        capacity=RemoteCapacity(
+            channels.to("capacity"), timeout_s, settings.capacity_ttl_s, world.clock, HOLDER_OF_CALLS
+        ),
+        quotes=RemoteQuotes(channels.to("cost_quote"), timeout_s),
+        provider=RemoteCalls(channels.to("provider_adapter")),
+        world=world,
+        settings=settings,
+        errands=desk.errands,
+        turn=Gathering(seat_all, id),
+        prices=Gathering(lambda used: price_all(calls, used), lambda used: used.key),
+    )
+    return calls
 
 
 def _tickers(
@@ -173,8 +206,8 @@ def _checks(desk: Desk) -> tuple[Ticker, ...]:
     )
 
 
-def _registrations(desk: Desk, catalog_desk: CatalogDesk) -> tuple[Registration, ...]:
-    routing, catalog = RoutingServicer(desk), CatalogServicer(catalog_desk)
+def _registrations(desk: Desk, calls: CallDesk, catalog_desk: CatalogDesk) -> tuple[Registration, ...]:
+    routing, catalog = RoutingServicer(desk, calls), CatalogServicer(catalog_desk)
     return (
         (ROUTING_SERVICE, lambda server: add_RoutingServiceServicer_to_server(routing, server)),
         (CATALOG_SERVICE, lambda server: add_CatalogServiceServicer_to_server(catalog, server)),

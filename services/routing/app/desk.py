@@ -111,6 +111,19 @@ class Desk:
         return self.world.rng.random()
 
 
+class Dated(Protocol):
+    """A desk of any sort: it has a world and a time."""
+
+    @property
+    def world(self) -> World:
+        """Clock, ids, chance."""
+        ...
+
+    def now(self) -> datetime:
+        """The wall time."""
+        ...
+
+
 def policy_of(catalog: Catalog, task: Task) -> Policy:
     """The policy of the Task's model; the defaults hold while the catalogue does not name both."""
     model = catalog.models.get(task.request.model)
@@ -132,7 +145,7 @@ def failure_of(fault: Fault) -> Failure:
     )
 
 
-def alerts_of(desk: Desk, drafts: Sequence[AlertDraft], link: str = "", suffix: str = "") -> tuple[Alert, ...]:
+def alerts_of(desk: Dated, drafts: Sequence[AlertDraft], link: str = "", suffix: str = "") -> tuple[Alert, ...]:
     """Drafts as alerts of now. The dedupe key is kind and subject, and `suffix` where a new cause is a new alert."""
     now = desk.now()
     return tuple(

@@ -29,11 +29,11 @@ class Views:
     channels: dict[str, CapacityView]
     supplies: dict[str, CapacityView]
 
-    def occupy(self, supply: Supply, channel: Channel) -> None:
-        """One more Attempt there."""
-        self.kinds[supply.kind] = occupied(self.kinds.get(supply.kind) or CapacityView())
+    def occupy(self, supply: Supply, channel: Channel, tokens: int = 0) -> None:
+        """One more Attempt there, which may take so many tokens."""
+        self.kinds[supply.kind] = occupied(self.kinds.get(supply.kind) or CapacityView(), tokens)
         for views, item in ((self.channels, channel), (self.supplies, supply)):
-            views[item.id] = occupied(views.get(item.id) or unseen_capacity(item.limits))
+            views[item.id] = occupied(views.get(item.id) or unseen_capacity(item.limits), tokens)
 
     def seen_by(self, inputs: Inputs) -> Inputs:
         """The inputs with capacity as it stands by now."""

@@ -8,7 +8,7 @@ from services.routing.domain.capability import Misfit, misfits
 from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.input_shape import Complaint, complaints, option_complaints, without
 from services.routing.domain.request import Request
-from services.routing.domain.request_facts import facts_of, normalised
+from services.routing.domain.request_facts import Facts, facts_of, normalised
 
 
 def admit(catalog: Catalog, request: Request) -> Model:
@@ -17,12 +17,18 @@ def admit(catalog: Catalog, request: Request) -> Model:
     Faults: `model_not_published` for one that is unknown or closed, `forbidden` for a tenant that may not use it,
     `validation_failed` with a JSON pointer for every field that is not acceptable.
     """
+    model = usable_model(catalog, request)
+    validate_request(model, request)
+    return model
+
+
+def usable_model(catalog: Catalog, request: Request) -> Model:
+    """SEL-1: the published model that the request's tenant may use. Faults as `admit`."""
     model = catalog.models.get(request.model)
     if model is None or not model.published:
         raise Fault.of("model_not_published", f"model {request.model!r} does not exist or is not published")
     if not may_use(catalog, request.tenant, model):
         raise Fault.of("forbidden", f"tenant {request.tenant!r} may not use model {model.id!r}")
-    validate_request(model, request)
     return model
 
 
@@ -40,10 +46,14 @@ def validate_request(model: Model, request: Request) -> None:
     wrong = complaints(model.kind, request.input)
     sound = without(request.input, wrong, model.kind)
     given = normalised(model.kind, model.limits, sound)
-    beyond = [_limit(misfit) for misfit in misfits(model.limits, facts_of(model.kind, given))]
-    found = [*wrong, *beyond, *option_complaints(request)]
+    found = [*wrong, *beyond_limits(model, facts_of(model.kind, given)), *option_complaints(request)]
     if found:
         raise Fault.invalid(*found)
+
+
+def beyond_limits(model: Model, facts: Facts) -> list[Complaint]:
+    """What is needed beyond the limits of the model."""
+    return [_limit(misfit) for misfit in misfits(model.limits, facts)]
 
 
 def _limit(misfit: Misfit) -> Complaint:

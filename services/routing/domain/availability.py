@@ -125,12 +125,13 @@ def gate_in_words(name: str, gate: str, used: int, limit: int, until: datetime |
     return f"{name} {gate} {used} of {limit}"
 
 
-def occupied(capacity: CapacityView) -> CapacityView:
-    """The view with one more Attempt begun there."""
+def occupied(capacity: CapacityView, tokens: int = 0) -> CapacityView:
+    """The view with one more Attempt begun there, for which so many tokens are set aside."""
     return capacity._replace(
         in_use=capacity.in_use + 1,
         in_use_current_epoch=capacity.in_use_current_epoch + 1,
         rpm_used=capacity.rpm_used + 1,
+        tpm_used=capacity.tpm_used + tokens,
     )
 
 

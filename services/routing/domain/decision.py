@@ -87,6 +87,8 @@ class Inputs:
     """Price rules by id. Only their billing mode and version are looked at; a missing one is never free (COST-4)."""
     not_before: Mapping[str, datetime] = field(default_factory=dict)
     """By Supply id: the earliest time of another Attempt there, from a Retry-After (ATT-3a)."""
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    """By Supply id: what a selector prefers, smaller first, before the policy's order (SYN-9). Empty = the policy's."""
 
 
 class Verdict(StrEnum):

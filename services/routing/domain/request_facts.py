@@ -2,7 +2,8 @@
 
 Laws of this file:
 - reading never fails: `input_shape` has refused what has the wrong shape, and what is left out needs nothing;
-- `normalised` is idempotent, so a request may be normalised where it enters and again where it is decided.
+- `normalised` is idempotent, so a request may be normalised where it enters and again where it is decided;
+- a digest of an input (`domain.calls.sizing`), in which figures stand for the long fields, has the same needs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,10 +99,14 @@ def _chat(given: Mapping[str, Any]) -> Facts:
         features.add("tools")
     if (given.get("response_format") or {}).get("type") == "json_schema":
         features.add("json_schema")
-    parts = [part for message in messages for part in _parts(message)]
-    if any(part.get("type") == "image_url" for part in parts):
+    if isinstance(messages, Mapping):
+        characters, pictures = messages["characters"], messages["images"]
+    else:
+        parts = [part for message in messages for part in _parts(message)]
+        characters = sum(len(str(part.get("text") or "")) for part in parts)
+        pictures = sum(part.get("type") == "image_url" for part in parts)
+    if pictures:
         features.add("vision")
-    characters = sum(len(str(part.get("text") or "")) for part in parts)
     output = given.get("max_completion_tokens", given.get("max_tokens"))
     amounts = {"context_tokens": characters // CHARACTERS_PER_TOKEN or None, "output_tokens": output}
     return Facts(Kind.CHAT, amounts=_amounts(amounts), features=tuple(sorted(features)))
@@ -116,7 +121,9 @@ def _parts(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def _embedding(given: Mapping[str, Any]) -> Facts:
     texts = given.get("input")
-    batch = len(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else 1
+    batch: int | None = len(texts) if isinstance(texts, Sequence) and not isinstance(texts, str) else 1
+    if isinstance(texts, Mapping):
+        batch = None  # of a digest: a call is split into as many as a Supply takes at once (SYN-11)
     return Facts(Kind.EMBEDDING, amounts=_amounts({"batch": batch, "dimensions": given.get("dimensions")}))
 
 
@@ -128,7 +135,7 @@ def _speech(given: Mapping[str, Any]) -> Facts:
     return Facts(
         Kind.SPEECH,
         choices=_named(given, "voice"),
-        amounts=_amounts({"characters": len(given.get("text") or "")}),
+        amounts=_amounts({"characters": _size(given.get("text") or "")}),
     )
 
 
@@ -143,7 +150,14 @@ _READERS = {
 
 
 def _counts(given: Mapping[str, Any]) -> dict[str, int]:
-    return {name: len(given[name]) for name in MATERIAL_LISTS if given.get(name)}
+    return {name: _size(given[name]) for name in MATERIAL_LISTS if given.get(name)}
+
+
+def _size(value: Any) -> int:
+    """Of a text or a list, or as the digest of one says."""
+    if isinstance(value, Mapping):
+        return int(value.get("count", value.get("characters", 0)))
+    return len(value)
 
 
 def _named(given: Mapping[str, Any], *names: str) -> dict[str, str]:

@@ -83,7 +83,10 @@ def select(inputs: Inputs) -> Decision:
     )
     if final.ending is SERVES:
         order = (lambda candidate: key_of(inputs, candidate)) if final.emergency else _KEY
-        return served(round_, final.tier, sorted(final.field, key=order))
+        field = sorted(final.field, key=order)
+        if ranks := inputs.ranks:
+            field.sort(key=lambda candidate: ranks.get(candidate.bound.id, 0))  # stable: the policy decides inside
+        return served(round_, final.tier, field)
     return unserved(round_, Verdict.FAIL if final.ending is _Ending.NEVER else Verdict.WAIT)
 
 

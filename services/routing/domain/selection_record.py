@@ -10,15 +10,17 @@ straight into text.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
-from libs.kernel.canonical import canonical_text, field_names
+from libs.kernel.canonical import canonical_text, field_names, plain
 from libs.kernel.money import Money
+from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import CapacityView, Decision, Fate, HealthView, Inputs, QuoteView
 from services.routing.domain.market import market_of
+from services.routing.domain.offer import offer_of
 from services.routing.domain.selection import select
 from services.routing.domain.thaw import thaw
 
@@ -34,20 +36,53 @@ def record(inputs: Inputs, decision: Decision) -> bytes:
 
 def record_text(inputs: Inputs, decision: Decision) -> str:
     """The same, not yet encoded."""
+    return _written(inputs, decision, market_of(inputs).texts, _NAMES[Inputs])
+
+
+def brief_text(inputs: Inputs, decision: Decision) -> str:
+    """The record without what the catalogue revision fixes: a few hundred bytes, where thousands of records of one
+    revision are kept. `whole_text` gives back what `record_text` would have written."""
+    return _written(inputs, decision, {}, _BRIEF)
+
+
+def recorded_revision(saved: str) -> int:
+    """The catalogue revision that a record, a brief one too, was decided under."""
+    return int(json.loads(saved)["inputs"]["catalog_revision"])
+
+
+def whole_text(brief: str, catalog: Catalog) -> str:
+    """A brief record with its part of that catalogue revision."""
+    kept = json.loads(brief)["inputs"]
+    model = catalog.models[kept["request"]["model"]]
+    offer = offer_of(catalog, model)
+    fixed = {
+        "model": model,
+        "policy": catalog.policies[model.policy],
+        "supplies": offer.supplies,
+        "channels": offer.channels,
+        "rules": offer.rules,
+        "prices": offer.prices,
+    }
+    inputs = canonical_text({**kept, **{name: plain(part) for name, part in fixed.items()}})
+    return f'{_BEFORE_DECISION}{decision_text(brief)},"format":{FORMAT},"inputs":{inputs}}}'
+
+
+def _written(inputs: Inputs, decision: Decision, fixed: Mapping[str, str], names: tuple[str, ...]) -> str:
     written = {
-        **market_of(inputs).texts,
+        **fixed,
         "quotes": _each(inputs.quotes, _quote),
         "supply_health": _each(inputs.supply_health, _health),
         "channel_health": _each(inputs.channel_health, _health),
         "supply_capacity": _each(inputs.supply_capacity, _capacity),
         "channel_capacity": _each(inputs.channel_capacity, _capacity),
     }
-    return f'{_BEFORE_DECISION}{decision_json(decision)},"format":{FORMAT},"inputs":{_object(inputs, written)}}}'
+    parts = _object(inputs, written, names)
+    return f'{_BEFORE_DECISION}{decision_json(decision)},"format":{FORMAT},"inputs":{parts}}}'
 
 
 def decision_json(decision: Decision) -> str:
     """The canonical JSON of a decision."""
-    return _object(decision, {"fates": f"[{','.join(map(_fate, decision.fates))}]"})
+    return _object(decision, {"fates": f"[{','.join(map(_fate, decision.fates))}]"}, _NAMES[Decision])
 
 
 def recorded_inputs(saved: bytes | str) -> Inputs:
@@ -84,11 +119,9 @@ def replays(saved: bytes | str) -> bool:
 # --- Values as text ---------------------------------------------------------------------------------------------------
 
 
-def _object(value: Inputs | Decision, written: Mapping[str, str]) -> str:
-    """The fields in the order of their names; those in `written` are text already."""
-    parts = [
-        f'"{name}":{written[name] if name in written else _any(getattr(value, name))}' for name in _NAMES[type(value)]
-    ]
+def _object(value: Inputs | Decision, written: Mapping[str, str], names: Sequence[str]) -> str:
+    """These fields, in the order of their names; those in `written` are text already."""
+    parts = [f'"{name}":{written[name] if name in written else _any(getattr(value, name))}' for name in names]
     return f"{{{','.join(parts)}}}"
 
 
@@ -166,3 +199,6 @@ _WRITERS: Mapping[type[Any], Callable[[Any], str]] = {
     CapacityView: _capacity,
 }
 _NAMES = {kind: tuple(sorted(field_names(kind))) for kind in (Inputs, Decision)}
+_FIXED = frozenset({"model", "policy", "supplies", "channels", "rules", "prices"})
+"""What a catalogue revision fixes: the fields that `market_of(inputs).texts` has."""
+_BRIEF = tuple(name for name in _NAMES[Inputs] if name not in _FIXED)

@@ -34,6 +34,13 @@ class Usage:
     output_image_tokens: int | None = None
     cache_write_long_tokens: int | None = None
 
+    @property
+    def tokens(self) -> int | None:
+        """Read and made; None where neither was reported."""
+        if self.input_tokens is None and self.output_tokens is None:
+            return None
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
     def __bool__(self) -> bool:
         """Whether anything was reported."""
         return any(getattr(self, name) is not None for name in NAMES)

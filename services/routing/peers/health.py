@@ -7,10 +7,11 @@ from typing import Any
 from libs.rpc.faulting import faulting
 from pointsman.health.v1 import health_service_pb2 as pb
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
+from services.routing.domain.calls.call import Try
 from services.routing.domain.catalog import Catalog
-from services.routing.domain.decision import HealthView
 from services.routing.domain.refusals import HealthCause
 from services.routing.domain.task import Attempt, Failure
+from services.routing.ports import HealthViews
 from services.routing.wire import peers as wire
 
 
@@ -22,13 +23,13 @@ class RemoteHealth:
         self._timeout_s = timeout_s
 
     @faulting
-    async def snapshot(self) -> tuple[Mapping[str, HealthView], Mapping[str, HealthView]]:
+    async def snapshot(self) -> HealthViews:
         """See the port."""
         return wire.health_views(await self._stub.GetSnapshot(pb.GetSnapshotRequest(), timeout=self._timeout_s))
 
     @faulting
     async def report(
-        self, attempt: Attempt, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
+        self, attempt: Attempt | Try, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
     ) -> None:
         """See the port."""
         told = wire.outcome_to_proto(attempt, failure, dispatched_at, observed_at)

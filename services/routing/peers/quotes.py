@@ -5,6 +5,7 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from libs.rpc.faulting import faulting
+from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
 from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Catalog
@@ -29,6 +30,19 @@ class RemoteQuotes:
         self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
     ) -> Mapping[str, QuoteView]:
         """See the port."""
+        return wire.quotes_from_proto(await self._asked(kind, billing_mode, candidates, revision))
+
+    @faulting
+    async def quote_each(
+        self, kind: str, billing_mode: str, asks: Sequence[Sequence[Priced]], revision: int
+    ) -> Sequence[Mapping[str, QuoteView]]:
+        """See the port of calls."""
+        answer = await self._asked(kind, billing_mode, [item for ask in asks for item in ask], revision)
+        return wire.each_from_proto(answer, [len(ask) for ask in asks])
+
+    async def _asked(
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
+    ) -> pb.QuoteCandidatesResponse:
         asked = wire.quote_request(kind, billing_mode, candidates)
         answer = await self._stub.QuoteCandidates(asked, timeout=self._timeout_s)
         if answer.catalog_revision < revision:
@@ -37,7 +51,7 @@ class RemoteQuotes:
         if answer.catalog_revision > revision:
             known = f"prices are known for catalogue revision {answer.catalog_revision}, no more for {revision}"
             raise Fault.of("revision_conflict", known)
-        return wire.quotes_from_proto(answer)
+        return answer
 
     @faulting
     async def quote_under(

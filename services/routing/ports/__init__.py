@@ -21,6 +21,11 @@ from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.task import Artifact, Attempt, Failure, Task
 from services.routing.ports.alerts import Alert
 
+HealthViews = tuple[Mapping[str, HealthView], Mapping[str, HealthView]]
+"""(by Channel id, by Supply id) at one moment."""
+CapacityViews = tuple[Mapping[str, CapacityView], Mapping[str, CapacityView], Mapping[str, CapacityView]]
+"""(by kind, by Channel id, by Supply id) at one moment."""
+
 
 class CatalogReader(Protocol):
     """The catalogue in force. `current` may be at most one second old; `at` reads an older revision for ever."""
@@ -77,8 +82,8 @@ class CatalogStore(Protocol):
 class Health(Protocol):
     """The breaker's view and its ear."""
 
-    async def snapshot(self) -> tuple[Mapping[str, HealthView], Mapping[str, HealthView]]:
-        """(by Channel id, by Supply id) at one moment."""
+    async def snapshot(self) -> HealthViews:
+        """Every Channel and Supply."""
         ...
 
     async def report(
@@ -125,10 +130,8 @@ class Refused:
 class Capacity(Protocol):
     """Slots."""
 
-    async def snapshot(
-        self,
-    ) -> tuple[Mapping[str, CapacityView], Mapping[str, CapacityView], Mapping[str, CapacityView]]:
-        """(by kind, by Channel id, by Supply id) at one moment."""
+    async def snapshot(self) -> CapacityViews:
+        """Every level."""
         ...
 
     async def reserve(

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from libs.faults.fault import Fault
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from services.routing.app.acknowledge_alert import acknowledge_alert
+from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.explain_task import explain_task
@@ -16,15 +16,17 @@ from services.routing.app.replay_selection import replay_selection
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.app.submit_task import check_task, submit_task
 from services.routing.app.what_if import what_if
+from services.routing.servicer.calls import CallServicer
 from services.routing.wire import replay as wire_replay
 from services.routing.wire import task as wire
 from services.routing.wire.refusals import explanation_to_proto
 
 
-class RoutingServicer(RoutingServiceServicer):
+class RoutingServicer(CallServicer, RoutingServiceServicer):
     """`pointsman.routing.v1.RoutingService`."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, calls: CallDesk) -> None:
+        CallServicer.__init__(self, calls)
         self._desk = desk
 
     async def SubmitTask(self, request: pb.SubmitTaskRequest, context: Any) -> pb.SubmitTaskResponse:
@@ -79,21 +81,6 @@ class RoutingServicer(RoutingServiceServicer):
         """An operator's word on an uncertain submission."""
         word = Resolution(request.attempt_id, request.resolution, request.provider_task_id, request.comment)
         return pb.ResolveAttemptResponse(task=wire.task_to_proto(await resolve_attempt(self._desk, word)))
-
-    async def Invoke(self, request: pb.InvokeRequest, context: Any) -> pb.InvokeResponse:
-        """Serves one request of a synchronous kind while the caller waits."""
-        raise Fault.of("unimplemented", "RoutingService.Invoke")
-
-    async def InvokeStream(
-        self, request: pb.InvokeStreamRequest, context: Any
-    ) -> AsyncIterator[pb.InvokeStreamResponse]:
-        """The same with the output piece by piece."""
-        raise Fault.of("unimplemented", "RoutingService.InvokeStream")
-        yield  # an empty generator
-
-    async def GetCall(self, request: pb.GetCallRequest, context: Any) -> pb.GetCallResponse:
-        """One synchronous call with its tries."""
-        raise Fault.of("unimplemented", "RoutingService.GetCall")
 
     async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
         """Alerts, newest first."""

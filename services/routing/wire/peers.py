@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -20,6 +21,7 @@ from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from pointsman.health.v1 import health_pb2, health_service_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
 from services.routing.domain.alternative import PriceList
+from services.routing.domain.calls.call import Try
 from services.routing.domain.catalog import Admin, Catalog, Channel, Limits, Supply
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.feedback import Feedback, Pace
@@ -73,7 +75,7 @@ def _health_view(item: health_pb2.SubjectHealth) -> HealthView:
 
 
 def outcome_to_proto(
-    attempt: Attempt, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
+    attempt: Attempt | Try, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
 ) -> health_service_pb2.ReportOutcomeRequest:
     """The one outcome of an Attempt."""
     return health_service_pb2.ReportOutcomeRequest(
@@ -146,7 +148,13 @@ def duration(seconds: float) -> Duration:
 
 
 def reserve_to_proto(
-    lease_id: str, holder: str, supply: Supply, channel_health: HealthView, supply_health: HealthView, ttl_s: float
+    lease_id: str,
+    holder: str,
+    supply: Supply,
+    channel_health: HealthView,
+    supply_health: HealthView,
+    ttl_s: float,
+    tokens: int = 0,
 ) -> capacity_service_pb2.ReserveRequest:
     """One slot on the Supply and its Channel."""
     return capacity_service_pb2.ReserveRequest(
@@ -157,6 +165,7 @@ def reserve_to_proto(
         supply_id=supply.id,
         channel_health=_health_limit(CHANNEL, supply.channel, channel_health),
         supply_health=_health_limit(SUPPLY, supply.id, supply_health),
+        tokens=tokens,
         ttl=duration(ttl_s),
     )
 
@@ -259,6 +268,7 @@ def held_leases(message: capacity_service_pb2.GetCapacityResponse, holder: str) 
 # --- Prices -----------------------------------------------------------------------------------------------------------
 
 
+Quotes = dict[str, QuoteView]
 _KINDS = {quote_pb2.QUOTE_KIND_EXACT: "exact", quote_pb2.QUOTE_KIND_CEILING: "ceiling"}
 
 
@@ -288,6 +298,12 @@ def quote_request(
 def quotes_from_proto(message: quote_service_pb2.QuoteCandidatesResponse) -> dict[str, QuoteView]:
     """By Supply id."""
     return {item.supply_id: _quote(item) for item in message.quotes}
+
+
+def each_from_proto(message: quote_service_pb2.QuoteCandidatesResponse, counts: Sequence[int]) -> list[Quotes]:
+    """The same for several requests that were asked about at once, with so many candidates each."""
+    quotes = iter(message.quotes)
+    return [{item.supply_id: _quote(item) for item in islice(quotes, count)} for count in counts]
 
 
 def _quote(item: quote_pb2.CandidateQuote) -> QuoteView:

@@ -24,6 +24,7 @@ from services.routing.peers.quotes import RemoteQuotes
 from services.routing.ports import Lane, Write
 from services.routing.servicer.routing import RoutingServicer
 from tests.support.worlds import SteeredClock
+from tests.unit.routing.call_stage import call_stage
 from tests.unit.routing.dispatch_fakes import Stage, stage
 
 CALL_S = 20.0
@@ -76,7 +77,8 @@ async def house(offers: Catalog) -> AsyncIterator[House]:
         server.add(add_to_server)
     async with Channels(registry=registry, caller="routing") as channels:
         play = _with_quotes(stage(offers=offers), RemoteQuotes(channels.to("cost_quote"), CALL_S))
-        server.add(lambda target: add_RoutingServiceServicer_to_server(RoutingServicer(play.desk), target))
+        servicer = RoutingServicer(play.desk, call_stage().desk)
+        server.add(lambda target: add_RoutingServiceServicer_to_server(servicer, target))
         await server.start()
         await play.desk.quotes.apply_prices(offers)
         yield House(play, RoutingServiceStub(channels.to("routing")))

@@ -21,6 +21,7 @@ from services.routing.domain.decision import HealthView
 from services.routing.domain.refusals import HealthCause
 from services.routing.ports import Reconciled
 from services.routing.servicer.routing import RoutingServicer
+from tests.unit.routing.call_stage import call_stage
 from tests.unit.routing.dispatch_fakes import Stage, stage
 
 CALL_S = 10.0
@@ -58,7 +59,8 @@ async def door() -> AsyncIterator[Door]:
     play = stage()
     registry = LoopbackRegistry()
     server = RpcServer(registry=registry)
-    server.add(lambda target: add_RoutingServiceServicer_to_server(RoutingServicer(play.desk), target))
+    servicer = RoutingServicer(play.desk, call_stage().desk)
+    server.add(lambda target: add_RoutingServiceServicer_to_server(servicer, target))
     await server.start()
     async with Channels(registry=registry, caller="runs") as channels:
         yield Door(play, RoutingServiceStub(channels.to("routing")))

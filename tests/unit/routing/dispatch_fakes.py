@@ -82,6 +82,8 @@ class FakeCapacity:
     highest: dict[str, int] = field(default_factory=dict)
     applied: list[dict[str, HealthView]] = field(default_factory=list)
     renewed: list[str] = field(default_factory=list)
+    tokens: dict[str, int] = field(default_factory=dict)
+    """By lease, what was set aside of the windows of tokens."""
     told: dict[str, Feedback] = field(default_factory=dict)
     """By lease, what its release said."""
     away: Fault | None = None
@@ -115,7 +117,14 @@ class FakeCapacity:
         }  # fmt: skip
 
     async def reserve(
-        self, lease_id: str, supply: Supply, channel_health: HealthView, supply_health: HealthView
+        self,
+        lease_id: str,
+        supply: Supply,
+        channel_health: HealthView,
+        supply_health: HealthView,
+        *,
+        tokens: int = 0,
+        ttl_s: float | None = None,
     ) -> Reserved | Refused:
         """A slot, unless a refusal is scripted or all are in use."""
         await self.effect("capacity.reserve")
@@ -126,8 +135,9 @@ class FakeCapacity:
         used, limit = self.in_use(supply.id), supply.limits.concurrency
         if limit and used >= limit and lease_id not in self.live():
             return Refused(f"supply {supply.id}", "concurrency", limit, used)
-        until = self.clock.now() + timedelta(seconds=self.ttl_s)
+        until = self.clock.now() + timedelta(seconds=ttl_s or self.ttl_s)
         self.leases[lease_id] = (supply, until)
+        self.tokens[lease_id] = tokens
         self.highest[supply.id] = max(self.highest.get(supply.id, 0), self.in_use(supply.id))
         await self.effect("capacity.reserved")
         return Reserved(lease_id, until)

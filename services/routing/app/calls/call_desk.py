@@ -1,0 +1,115 @@
+"""What every use-case of synchronous calls has at hand, and what a process remembers between them."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from libs.kernel.money import Money
+from libs.kernel.world import World
+from libs.store.gathering import Gathering
+from services.routing.app.desk import Errands
+from services.routing.domain.calls.selectors import Rota
+from services.routing.domain.calls.stall_clock import nanos
+from services.routing.domain.decision import QuoteView
+from services.routing.ports import CatalogReader
+from services.routing.ports.alerts import AlertStore
+from services.routing.ports.calls import (
+    AnswerStore,
+    CallCapacity,
+    CallHealth,
+    CallProvider,
+    CallQuotes,
+    CallStore,
+)
+from services.routing.ports.prices import UsageItem
+from services.routing.settings import Settings
+
+if TYPE_CHECKING:
+    from services.routing.app.calls.call_turn import Ask, Seat
+
+QUOTES_KEPT = 1024
+
+
+class Quoted:
+    """Quotes by question. They depend on nothing but the question and the revision of the rules, so they stay true."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[object, Mapping[str, QuoteView]] = OrderedDict()
+
+    def get(self, question: object) -> Mapping[str, QuoteView] | None:
+        """What was answered; None where nobody has asked, or it was too long ago."""
+        return self._known.get(question)
+
+    def put(self, question: object, quotes: Mapping[str, QuoteView]) -> None:
+        """Keep it, and let the oldest go."""
+        self._known[question] = quotes
+        while len(self._known) > QUOTES_KEPT:
+            self._known.popitem(last=False)
+
+
+class Room:
+    """Tells those who wait that something was given back. A hint: whoever misses it looks again by itself."""
+
+    def __init__(self) -> None:
+        self._came = asyncio.Event()
+
+    def freed(self) -> None:
+        """Wake everybody who waits now."""
+        came, self._came = self._came, asyncio.Event()
+        came.set()
+
+    async def wait(self) -> None:
+        """Until the next time."""
+        await self._came.wait()
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one process remembers; nothing depends on it but speed and whose turn it is."""
+
+    quoted: Quoted = field(default_factory=Quoted)
+    rotas: dict[str, Rota] = field(default_factory=dict)
+    """By Public Model."""
+    successes: dict[str, datetime] = field(default_factory=dict)
+    """By Public Model, when a call of this process last succeeded."""
+    room: Room = field(default_factory=Room)
+
+    def rota(self, model: str) -> Rota:
+        """Of that model."""
+        return self.rotas.setdefault(model, Rota())
+
+
+@dataclass(frozen=True, slots=True)
+class CallDesk:
+    """Ports, settings and world of this process."""
+
+    store: CallStore
+    answers: AnswerStore
+    alerts: AlertStore
+    catalog: CatalogReader
+    health: CallHealth
+    capacity: CallCapacity
+    quotes: CallQuotes
+    provider: CallProvider
+    world: World
+    settings: Settings
+    errands: Errands
+    turn: "Gathering[Ask, Seat]"
+    """From the snapshots to the reservation: see `call_turn`."""
+    prices: Gathering[UsageItem, Money | None]
+    memory: Memory = field(default_factory=Memory)
+
+    def now(self) -> datetime:
+        """The wall time."""
+        return self.world.clock.now()
+
+    def now_ns(self) -> int:
+        """The monotonic time in nanoseconds."""
+        return nanos(self.world.clock.monotonic())
+
+    def chance(self) -> float:
+        """A float in [0, 1)."""
+        return self.world.rng.random()

@@ -1,0 +1,211 @@
+"""A turn of calls: those that want a place in one turn of the event loop share a snapshot of health and capacity, one
+question for prices and the reservations of one statement (SEL-4 to SEL-14).
+
+Laws of this file: those of `app.turn`. Besides, nothing here runs under the deadline of one of the callers: the turn is
+everybody's.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from libs.faults.fault import Fault
+from libs.kernel.canonical import canonical_text
+from libs.kernel.deadlines import carry_deadline
+from libs.kernel.money import Money
+from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.gather import Views
+from services.routing.domain.admission import may_use
+from services.routing.domain.calls.selectors import ranks_of
+from services.routing.domain.calls.sizing import facts_to_quote, tokens_to_reserve
+from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, Selector
+from services.routing.domain.candidates import inputs_to_quote
+from services.routing.domain.catalog import Catalog, Model
+from services.routing.domain.decision import CapacityView, Decision, HealthView, Inputs, QuoteView, Verdict
+from services.routing.domain.offer import offer_of
+from services.routing.domain.request import Request
+from services.routing.domain.request_facts import billing_mode
+from services.routing.domain.selection import select
+from services.routing.ports import Priced, Refused, Reserved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """One call that wants a place. `request.input` is a digest; `spent` counts what earlier tries may have cost."""
+
+    desk: CallDesk
+    request: Request
+    selector: Selector
+    spent: Money
+    left_s: float
+    tried: tuple[str, ...] = ()
+    not_before: Mapping[str, datetime] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A decision and what became of it; `lease` is there when it was reserved, `refused` when it was not."""
+
+    inputs: Inputs
+    decision: Decision
+    try_id: str = ""
+    tokens: int = 0
+    lease: Reserved | None = None
+    refused: Refused | None = None
+
+
+async def take_seat(ask: Ask) -> Seat:
+    """Snapshot, select, reserve, together with whoever else waits. Faults where somebody who is asked is away."""
+    desk = ask.desk
+    asked = desk.errands.begin(desk.turn.ask(ask))
+    try:
+        return await asyncio.shield(asked)
+    except asyncio.CancelledError:
+        asked.add_done_callback(lambda done: _nobody_came(desk, done))
+        raise
+
+
+async def seat_all(asks: Sequence[Ask]) -> Sequence[Seat | Exception]:
+    """One turn."""
+    carry_deadline(None)
+    desk = asks[0].desk
+    health, (kinds, channels, supplies) = await asyncio.gather(desk.health.snapshot(), desk.capacity.snapshot())
+    views = Views(*health, dict(kinds), dict(channels), dict(supplies))
+    catalog, quotes = await _priced(desk, asks)
+    decided = [_decided(ask, catalog, quoted, views) for ask, quoted in zip(asks, quotes, strict=True)]
+    waiting = [_reserved(ask, item) for ask, item in zip(asks, decided, strict=True)]
+    return [await waiting[0]] if len(waiting) == 1 else await asyncio.gather(*waiting)
+
+
+# --- Prices -----------------------------------------------------------------------------------------------------------
+
+
+async def _priced(desk: CallDesk, asks: Sequence[Ask]) -> tuple[Catalog, list[Mapping[str, QuoteView] | None]]:
+    """Catalogue and quotes of one revision; None for a call whose model is not on offer in it."""
+    catalog = await desk.catalog.current()
+    if any(ask.request.model not in catalog.models for ask in asks):
+        catalog = await desk.catalog.newest()  # it may have been admitted by a look that knew more
+    try:
+        return catalog, await _quotes(desk, catalog, asks)
+    except Fault as fault:
+        if fault.code != "revision_conflict":
+            raise
+    catalog = await desk.catalog.newest()
+    return catalog, await _quotes(desk, catalog, asks)
+
+
+async def _quotes(desk: CallDesk, catalog: Catalog, asks: Sequence[Ask]) -> list[Mapping[str, QuoteView] | None]:
+    """What nobody has asked under these rules is asked at once, a question for each kind and billing mode."""
+    questions = [_question(catalog, ask) for ask in asks]
+    unknown: dict[tuple[str, str], dict[object, list[Priced]]] = {}
+    for question in questions:
+        if question is not None and desk.memory.quoted.get(question[0]) is None:
+            unknown.setdefault(question[1], {})[question[0]] = question[2]
+    for (kind, mode), asked in unknown.items():
+        answers = await desk.quotes.quote_each(kind, mode, list(asked.values()), catalog.revision)
+        for key, answer in zip(asked, answers, strict=True):
+            desk.memory.quoted.put(key, answer)
+    return [None if question is None else desk.memory.quoted.get(question[0]) or {} for question in questions]
+
+
+def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], list[Priced]] | None:
+    model = catalog.models.get(ask.request.model)
+    if model is None or model.policy not in catalog.policies:
+        return None
+    sent = inputs_to_quote(model, catalog.rules, ask.request.input)
+    priced = [
+        Priced(catalog.supplies[name], facts_to_quote(model.kind, given, catalog.supplies[name]))
+        for name, given in sent.items()
+        if name in catalog.supplies
+    ]
+    mode = billing_mode(model.kind, ask.request.billing_mode)
+    facts = canonical_text([item.input for item in priced])
+    minute = int(ask.desk.now().timestamp()) // 60  # a price may depend on the hour
+    return (catalog.revision, minute, model.id, mode, facts), (str(model.kind), mode), priced
+
+
+# --- Decisions --------------------------------------------------------------------------------------------------------
+
+
+def _decided(ask: Ask, catalog: Catalog, quotes: Mapping[str, QuoteView] | None, views: Views) -> Seat | Exception:
+    """The decision, with the slots counted that the turn has chosen by then."""
+    model = catalog.models.get(ask.request.model)
+    if model is None or quotes is None:
+        return Fault.of("model_not_published", f"model {ask.request.model!r} does not exist or is not published")
+    try:
+        inputs = _inputs(ask, catalog, model, quotes, views)
+        decision = select(inputs)
+    except Exception as error:
+        return error  # a bug over these inputs is this call's; the others go on
+    if decision.verdict is not Verdict.CHOSEN:
+        return Seat(inputs, decision)
+    chosen = inputs.supplies[decision.chosen]
+    tokens = tokens_to_reserve(model.kind, decision.input, chosen)
+    views.occupy(chosen, inputs.channels[chosen.channel], tokens)
+    ask.desk.memory.rota(model.id).chosen(chosen.id)
+    return Seat(inputs, decision, ask.desk.world.ids.ulid(), tokens)
+
+
+def _inputs(ask: Ask, catalog: Catalog, model: Model, quotes: Mapping[str, QuoteView], views: Views) -> Inputs:
+    offer = offer_of(catalog, model)
+    flying = {name: view.in_use for name, view in views.supplies.items() if name in offer.supplies}
+    bare = Inputs(
+        request=ask.request,
+        model=model,
+        policy=catalog.policies[model.policy],
+        currency=catalog.currency,
+        supplies=offer.supplies,
+        channels=offer.channels,
+        rules=offer.rules,
+        supply_health={key: views.supply_health[key] for key in offer.supplies if key in views.supply_health},
+        channel_health={key: views.channel_health[key] for key in offer.channels if key in views.channel_health},
+        supply_capacity={},
+        channel_capacity={},
+        global_capacity=CapacityView(),
+        quotes=quotes,
+        spent=ask.spent if ask.spent.currency == catalog.currency else Money.zero(catalog.currency),
+        now=ask.desk.now(),
+        tried=ask.tried,
+        catalog_revision=catalog.revision,
+        permitted=may_use(catalog, ask.request.tenant, model),
+        prices=offer.prices,
+        not_before=ask.not_before,
+        ranks=ranks_of(ask.selector, offer.supplies, ask.desk.memory.rota(model.id), flying),
+    )
+    return views.seen_by(bare)
+
+
+async def _reserved(ask: Ask, item: Seat | Exception) -> Seat | Exception:
+    if isinstance(item, Exception) or not item.try_id:
+        return item
+    try:
+        answer = await _reserve(ask, item)
+    except Exception as error:
+        return error  # this call's alone, a bug too: the others of the turn keep their slots
+    return replace(item, lease=answer) if isinstance(answer, Reserved) else replace(item, refused=answer)
+
+
+async def _reserve(ask: Ask, seat: Seat) -> Reserved | Refused:
+    """The try's id is the lease's id. An answer that was lost may have been a lease: it is given back."""
+    inputs, desk = seat.inputs, ask.desk
+    supply = inputs.supplies[seat.decision.chosen]
+    channel_health = inputs.channel_health.get(supply.channel, HealthView())
+    supply_health = inputs.supply_health.get(supply.id, HealthView())
+    try:
+        return await desk.capacity.reserve(
+            seat.try_id, supply, channel_health, supply_health, tokens=seat.tokens, ttl_s=ask.left_s + LEASE_MARGIN_S
+        )
+    except (Exception, asyncio.CancelledError):
+        desk.errands.begin(_give_back(desk, seat.try_id))
+        raise
+
+
+def _nobody_came(desk: CallDesk, done: "asyncio.Future[Seat]") -> None:
+    if not done.cancelled() and done.exception() is None and (lease := done.result().lease) is not None:
+        desk.errands.begin(_give_back(desk, lease.lease_id))
+
+
+async def _give_back(desk: CallDesk, lease_id: str) -> None:
+    carry_deadline(None)
+    await desk.capacity.release(lease_id)

@@ -1,0 +1,383 @@
+"""One call under way: it looks for a place, tries, switches, waits and ends (SYN-1 to SYN-7).
+
+Laws of this file:
+- one total timeout covers everything; nobody is waited for beyond it;
+- the intent of a try is durable before the provider hears of it (SYN-3, ATT-5), and its lease is held by then;
+- what follows a try (slot, health, price, record) is an errand: it can neither delay nor destroy a result (SYN-7);
+- whatever ends the call, it leaves one record of it.
+"""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from services.routing.app.calls import settle_call
+from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.calls.call_turn import Ask, Seat, take_seat
+from services.routing.app.calls.open_call import Opened
+from services.routing.app.desk import alerts_of, failure_of
+from services.routing.domain.calls import ends
+from services.routing.domain.calls.call import Call, CallState, Changed, Try, TryState
+from services.routing.domain.calls.retry_budget import Next, RetryBudget, consumes
+from services.routing.domain.calls.sizing import facts_to_quote
+from services.routing.domain.calls.stall_clock import NANOS, StallClock, stalled
+from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, QuotaFull
+from services.routing.domain.catalog import Channel, Supply
+from services.routing.domain.decision import Decision, Fate, HealthView, Verdict
+from services.routing.domain.feedback import SILENT
+from services.routing.domain.rounds import RoundOutcome, SelectionRound
+from services.routing.domain.task import Artifact
+from services.routing.domain.usage import Usage
+from services.routing.ports import Refused
+from services.routing.ports.calls import Intent, Report
+
+OVERDUE_S = 30.0
+"""A call that has not ended so long after its last lease is over has lost its process."""
+LOOKS_AT_ONCE = 8
+"""Reservations that may be refused one after the other before the call waits like everybody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A try that may be sent now."""
+
+    tried: Try
+    channel: Channel
+    supply: Supply
+    decision: Decision
+
+
+class Conduct:
+    """The loop of one call, shared by whole answers and streams. Made for each call, used once."""
+
+    def __init__(self, desk: CallDesk, opened: Opened) -> None:
+        self.desk = desk
+        self.opened = opened
+        self.sync = opened.sync
+        self.kind = opened.model.kind
+        self.began_ns = desk.now_ns()
+        self.began_at = desk.now()
+        self.clock = StallClock(self.began_ns)
+        self.budget = RetryBudget(opened.sync.max_attempts)
+        self.tries: list[Try] = []
+        self.unsent: list[SelectionRound] = []
+        """Rounds that no try came of."""
+        self.changed: Changed | None = None
+        self._holds: dict[str, ends.Hold] = {}
+        self._fates: tuple[Fate, ...] = ()
+        self._waits = 0
+        self._refusals = 0
+        self._rounds = 0
+        self._sent_ns = 0
+        self._facts: dict[str, settle_call.Facts] = {}
+        asked = opened.asked
+        self._call = Call(
+            id=asked.call_id,
+            tenant=asked.tenant,
+            model=opened.model.id,
+            kind=str(self.kind),
+            created_at=self.began_at,
+            currency=opened.catalog.currency,
+            catalog_revision=opened.catalog.revision,
+            session_id=asked.session_id,
+            parent_call_id=asked.parent_call_id,
+        )
+
+    @property
+    def left_s(self) -> float:
+        """What is left of the total timeout, in seconds; never below 0."""
+        return max(0.0, self.opened.total_s - (self.desk.now_ns() - self.began_ns) / NANOS)
+
+    # --- A place ------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> Started:
+        """The next try, its intent durable. Raises the Fault with which the call ends where there is none."""
+        while True:
+            if self.left_s <= 0:
+                raise self.ended(self._out_of_time())
+            try:
+                seat = await take_seat(self._ask())
+            except Fault as fault:
+                raise self.ended(governance(fault)) from fault
+            self._fates = seat.decision.fates
+            if seat.lease is not None:
+                return await self._begin(seat)
+            if seat.refused is not None:
+                await self._turned_away(seat, seat.refused)
+            else:
+                await self._rest(seat)
+
+    def _ask(self) -> Ask:
+        spent = Money.zero(self._call.currency)
+        for item in self.tries:
+            spent += item.cost or (item.quote if item.possible_charge else Money.zero(spent.currency))
+        return Ask(
+            desk=self.desk,
+            request=self.opened.request,
+            selector=self.sync.selector,
+            spent=spent,
+            left_s=self.left_s,
+            tried=tuple(item.supply for item in self.tries if item.state is not TryState.CONGESTED),
+            not_before={name: hold.until for name, hold in self._holds.items()},
+        )
+
+    async def _begin(self, seat: Seat) -> Started:
+        inputs, decision = seat.inputs, seat.decision
+        supply = inputs.supplies[decision.chosen]
+        quote = inputs.quotes[supply.id]
+        assert quote.amount is not None  # an unpriced Supply is never chosen (COST-4)
+        now = self.desk.now()
+        kept = self._round(seat, RoundOutcome.RESERVED)
+        tried = Try(
+            id=seat.try_id,
+            number=len(self.tries) + 1,
+            supply=supply.id,
+            channel=supply.channel,
+            state=TryState.SENT,
+            quote=Money(inputs.currency, quote.amount),
+            round=kept.round,
+            sent_at=now,
+            channel_epoch=inputs.channel_health.get(supply.channel, HealthView()).epoch,
+            supply_epoch=inputs.supply_health.get(supply.id, HealthView()).epoch,
+            price_rule=quote.rule_id,
+            price_version=quote.rule_version,
+            reserved_tokens=seat.tokens,
+        )
+        self._call = replace(self._call, catalog_revision=inputs.catalog_revision, currency=inputs.currency)
+        overdue = now + timedelta(seconds=self.left_s + LEASE_MARGIN_S + OVERDUE_S)
+        intent = Intent(replace(self._call, tries=(*self.tries, tried), changed=_changed(decision)), kept, overdue)
+        try:
+            await self.desk.store.intend(intent)
+        except BaseException as error:
+            settle_call.unsent(self.desk, tried.id)
+            if isinstance(error, Fault):
+                raise self.ended(governance(error)) from error
+            raise
+        self.tries.append(tried)
+        self.changed = _changed(decision)
+        self._raise_alerts(decision)
+        figures = facts_to_quote(self.kind, decision.input, supply)
+        self._facts[tried.id] = settle_call.Facts(str(self.kind), figures, inputs.catalog_revision)
+        self._sent_ns = self.desk.now_ns()
+        self.clock.begin_try(self._sent_ns)
+        return Started(tried, inputs.channels[supply.channel], supply, decision)
+
+    def _round(self, seat: Seat, outcome: RoundOutcome, note: str = "") -> SelectionRound:
+        self._rounds += 1
+        return settle_call.round_of(self._call.id, self._rounds, seat.inputs, seat.decision, outcome, note)
+
+    def _raise_alerts(self, decision: Decision) -> None:
+        if decision.alerts:
+            raised = alerts_of(self.desk, decision.alerts, f"/v1/calls/{self._call.id}")
+            self.desk.errands.begin(settle_call.tell_alerts(self.desk, raised))
+
+    # --- What became of a try -----------------------------------------------------------------------------------------
+
+    def failed(self, started: Started, fault: Fault, *, begun: bool = False, usage: Usage | None = None) -> None:
+        """The try failed. Returns where another may follow; else raises the Fault with which the call ends."""
+        failure = failure_of(fault)
+        follows = self.budget.after(failure, self.kind, self.sync, begun)
+        now_ns = self.desk.now_ns()
+        self.clock.end_try(now_ns, consumes(failure))
+        unknown = failure.category == "unknown"
+        state = TryState.UNKNOWN if unknown else TryState.FAILED if consumes(failure) else TryState.CONGESTED
+        ended = self._close(started, now_ns, state=state, failure=failure, possible_charge=unknown, usage=usage)
+        ended = self._booked(ended, settle_call.cost_of_failed(ended, fault, started.supply))
+        settle_call.after_failure(self.desk, ended, fault)
+        self._hold(started, ended, fault)
+        if follows is Next.FINAL:
+            raise self.ended(fault) from fault
+        if follows is Next.EXHAUSTED:
+            raise self.ended(self._exhausted()) from fault
+
+    async def succeeded(self, started: Started, report: Report, first_token_ns: int | None = None) -> Try:
+        """The try gave what was asked for; answered with its cost, which no failure of bookkeeping keeps back."""
+        now_ns = self.desk.now_ns()
+        self.clock.end_try(now_ns, consumed=True)
+        first = first_token_ns
+        if first is None and report.first_token_s is not None:
+            first = round(report.first_token_s * NANOS)
+        ended = self._close(
+            started,
+            now_ns,
+            state=TryState.SUCCEEDED,
+            usage=report.usage,
+            first_token_ns=first,
+            provider_request_id=report.provider_request_id,
+        )
+        self.desk.memory.successes[self._call.model] = self.desk.now()
+        settle_call.give_back(self.desk, ended, settle_call.succeeded_feedback(ended), None, tell=True)
+        cost = await settle_call.priced(self.desk, self.opened.catalog, ended, self._facts[ended.id], report)
+        return self._booked(ended, cost)
+
+    def _close(self, started: Started, now_ns: int, **changes: object) -> Try:
+        sent = self.tries[started.tried.number - 1]
+        latency_ns = max(0, now_ns - self._sent_ns)
+        ended = replace(sent, latency_ns=latency_ns, **changes)  # type: ignore[arg-type]  # fields by name
+        self.tries[ended.number - 1] = ended
+        return ended
+
+    def _booked(self, ended: Try, cost: Money | None) -> Try:
+        booked = self.tries[ended.number - 1] = replace(ended, cost=cost)
+        return booked
+
+    def _hold(self, started: Started, ended: Try, fault: Fault) -> None:
+        """Who has failed is left alone for a while: as long as it asked for, or as backoff says."""
+        name, failed = started.supply.id, ended.state is not TryState.CONGESTED
+        turn = sum(1 for item in self.tries if item.supply == name and (item.state is ended.state))
+        pause_s = self.sync.backoff_s(turn, self.desk.chance())
+        if fault.retry_after_ms is not None:
+            pause_s = max(fault.retry_after_ms / 1000, pause_s if failed else 0.001)
+        if not failed and self.sync.quota_full is QuotaFull.FAIL_FAST:
+            pause_s = max(pause_s, self.left_s)  # it is not asked again: another candidate, or the end (SYN-4)
+        until = self.desk.now() + timedelta(seconds=pause_s)
+        held = [name]
+        if fault.scope.value == "channel":
+            held = [item.id for item in self.opened.catalog.supplies.values() if item.channel == started.channel.id]
+        for other in held:
+            self._holds[other] = ends.Hold(until, fault.message, fault.retry_after_ms, failed)
+
+    # --- Nobody serves now --------------------------------------------------------------------------------------------
+
+    async def _turned_away(self, seat: Seat, refused: Refused) -> None:
+        """SEL-17: another round with fresh snapshots, in which this gate is closed."""
+        words = f"{refused.level} {refused.gate} {refused.used} of {refused.limit}"
+        self.unsent.append(self._round(seat, RoundOutcome.REFUSED, words))
+        self._refusals += 1
+        if refused.gate == "stale_health" and self._refusals <= LOOKS_AT_ONCE:
+            return
+        now, chosen = self.desk.now(), seat.inputs.supplies[seat.decision.chosen]
+        later = None if refused.retry_at is None else max(0.0, (refused.retry_at - now).total_seconds())
+        pause_s = later if later is not None else self.sync.backoff_s(self._waits + 1, self.desk.chance())
+        if self.sync.quota_full is QuotaFull.FAIL_FAST:
+            pause_s = max(pause_s, self.left_s)
+        held = [chosen.id]
+        if not refused.level.startswith("supply "):
+            held = [item.id for item in seat.inputs.supplies.values() if refused.level != f"channel {chosen.channel}"
+                    or item.channel == chosen.channel]  # fmt: skip
+        hold = ends.Hold(now + timedelta(seconds=pause_s), words, None if later is None else round(later * 1000))
+        for name in held:
+            self._holds[name] = hold
+
+    async def _rest(self, seat: Seat) -> None:
+        """Wait for a better moment, if there is one and the policy permits it; else end."""
+        decision, now = seat.decision, self.desk.now()
+        if decision.verdict is Verdict.FAIL:
+            self.unsent.append(self._round(seat, RoundOutcome.FAILED))
+            raise self.ended(ends.refused(decision, self._call.model))
+        until = self._next_look(decision, now)
+        if until is None or (until - now).total_seconds() >= self.left_s:
+            self.unsent.append(self._round(seat, RoundOutcome.WAITING))
+            raise self.ended(self._nobody(decision, until is not None))
+        window = self.sync.stall_window_s
+        before_verdict = max(0.0, window - self.clock.stall_ns(self.desk.now_ns()) / NANOS)
+        await self._wait(min(max(0.0, (until - now).total_seconds()), before_verdict or window))
+        if (verdict := await self._stalled()) is not None:
+            self.unsent.append(self._round(seat, RoundOutcome.WAITING))
+            raise self.ended(verdict)
+
+    def _next_look(self, decision: Decision, now: datetime) -> datetime | None:
+        """When another look may help; None where the policy forbids to wait for what would help."""
+        failed = [hold.until for hold in self._holds.values() if hold.failed and hold.until > now]
+        if self.sync.quota_full is QuotaFull.FAIL_FAST:
+            return min(failed, default=None)
+        moments = [hold.until for hold in self._holds.values() if hold.until > now]
+        if decision.retry_at is not None and decision.retry_at > now:
+            moments.append(decision.retry_at)
+        self._waits += 1
+        usual = now + timedelta(seconds=self.sync.backoff_s(self._waits, self.desk.chance()))
+        return min([*moments, usual])
+
+    async def _wait(self, seconds: float) -> None:
+        """Until that time is over, or something is given back; all of it is stall time (SYN-3)."""
+        self.clock.begin_wait(self.desk.now_ns())
+        sleeping = asyncio.ensure_future(self.desk.world.clock.sleep(seconds))
+        hearing = asyncio.ensure_future(self.desk.memory.room.wait())
+        try:
+            await asyncio.wait((sleeping, hearing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            hearing.cancel()
+            self.clock.end_wait(self.desk.now_ns())
+
+    async def _stalled(self) -> Fault | None:
+        """SYN-5: the verdict, asked only where this call's own share of it has come about."""
+        stall_ns, now, window = self.clock.stall_ns(self.desk.now_ns()), self.desk.now(), self.sync.stall_window_s
+        last = self.desk.memory.successes.get(self._call.model)
+        if not stalled(stall_ns, window, now, last):
+            return None
+        try:
+            elsewhere = await self.desk.store.last_success(self._call.model, now - timedelta(seconds=window))
+        except Fault:
+            elsewhere = None  # nobody can say: what this process knows decides
+        last = max((item for item in (last, elsewhere) if item is not None), default=None)
+        if not stalled(stall_ns, window, now, last):
+            return None
+        return ends.stalled(stall_ns / NANOS, window, last, self._fates, self._holds)
+
+    def _nobody(self, decision: Decision, in_vain: bool) -> Fault:
+        """`in_vain`: it might wait, but not so long."""
+        if self.budget.used:
+            return self._exhausted(self.opened.total_s if in_vain else None)
+        return ends.waiting(decision, self._holds, self.desk.now())
+
+    def _out_of_time(self) -> Fault:
+        if self.budget.used:
+            return self._exhausted(self.opened.total_s)
+        if self._fates:
+            return ends.waiting(Decision(Verdict.WAIT, self._fates), self._holds, self.desk.now())
+        return Fault.of("deadline_exceeded", f"no place was found within {self.opened.total_s:g} s")
+
+    def _exhausted(self, out_of_time_s: float | None = None) -> Fault:
+        return ends.exhausted(self.budget.used, self.budget.most, self._fates, self._holds, out_of_time_s)
+
+    # --- The end ------------------------------------------------------------------------------------------------------
+
+    def ended(self, fault: Fault) -> Fault:
+        """Keep the call as failed; the Fault to be raised."""
+        self._finish(CallState.FAILED, failure=ends.failure_of_call(fault))
+        return fault
+
+    def finished(self, usage: Usage | None, artifacts: tuple[Artifact, ...] = ()) -> Call:
+        """Keep the call as succeeded; the call."""
+        supply = self.tries[-1].supply if self.tries else ""
+        return self._finish(CallState.SUCCEEDED, supply=supply, usage=usage, artifacts=artifacts)
+
+    def abandoned(self, started: Started | None, usage: Usage | None = None) -> None:
+        """The caller has left. A try under way may have been charged, and what it held is given back."""
+        if started is not None and self.tries[started.tried.number - 1].state is TryState.SENT:
+            now_ns = self.desk.now_ns()
+            self.clock.end_try(now_ns, consumed=True)
+            ended = self._close(started, now_ns, state=TryState.ABANDONED, possible_charge=True, usage=usage)
+            settle_call.give_back(self.desk, ended, SILENT, None, tell=False)
+        self._finish(CallState.ABANDONED)
+
+    def _finish(self, state: CallState, **changes: object) -> Call:
+        times = self.clock.times(self.desk.now_ns())
+        call = replace(
+            self._call,
+            state=state,
+            tries=tuple(self.tries),
+            changed=self.changed,
+            times=times,
+            finished_at=self.desk.now(),
+            **changes,  # type: ignore[arg-type]  # fields by name
+        )
+        self._call = call
+        settle_call.keep(self.desk, call, self._facts, tuple(self.unsent))
+        return call
+
+
+def governance(fault: Fault) -> Fault:
+    """CAP-12: whoever would be asked does not answer, and so nobody is admitted."""
+    if fault.code in ("peer_unavailable", "deadline_exceeded", "cancelled", "internal"):
+        return Fault.of("governance_backend_down", f"nobody could be admitted: {fault.message}")
+    return fault
+
+
+def _changed(decision: Decision) -> Changed | None:
+    if not decision.rule:
+        return None
+    return Changed(decision.rule, decision.requested_profile, decision.actual_profile, decision.dropped_inputs)

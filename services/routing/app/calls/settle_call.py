@@ -1,0 +1,183 @@
+"""What follows tries and calls: slots, health, prices and records. None of it may hurt a result (SYN-7).
+
+Everything here is an errand of its own: it outlives the caller and its deadline, and what goes wrong is a warning.
+"""
+
+import logging
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from libs.faults.fault import Fault
+from libs.faults.registry import Category, Scope
+from libs.kernel.deadlines import carry_deadline
+from libs.kernel.money import Money
+from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.desk import failure_of
+from services.routing.domain.attempts import cost_of
+from services.routing.domain.calls.call import Call, Try, with_costs
+from services.routing.domain.catalog import Catalog, Supply
+from services.routing.domain.decision import Decision, Inputs
+from services.routing.domain.feedback import SILENT, Feedback, Pace
+from services.routing.domain.rounds import RoundOutcome, SelectionRound
+from services.routing.domain.selection_record import brief_text
+from services.routing.domain.task import Failure
+from services.routing.domain.usage import Usage
+from services.routing.ports.alerts import Alert
+from services.routing.ports.calls import Report
+from services.routing.ports.prices import UsageItem
+
+NOT_SENT = frozenset({"overloaded", "unimplemented", "deadline_required"})
+"""Refusals of provider_adapter before it opened a socket: they say nothing of the provider."""
+UNTOLD = frozenset({Category.CONTENT, Category.REQUEST})
+"""Health has no use for them (HLT-5)."""
+CUT_SHORT = "cut_short"
+"""Metadata of a fault that our own caller's time made, not the provider's."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a price may depend on beside the usage, by try."""
+
+    kind: str
+    figures: dict[str, Any]
+    revision: int
+
+
+def round_of(
+    call_id: str, number: int, inputs: Inputs, decision: Decision, outcome: RoundOutcome, note: str = ""
+) -> SelectionRound:
+    """A decision as it is kept with its call: without what the catalogue revision fixes."""
+    return SelectionRound(call_id, number, inputs.now, outcome, brief_text(inputs, decision), note)
+
+
+def unsent(desk: CallDesk, try_id: str) -> None:
+    """No intent came of a lease."""
+    _errand(desk, _release(desk, try_id, SILENT))
+
+
+def give_back(desk: CallDesk, ended: Try, feedback: Feedback, told: Failure | None, tell: bool) -> None:
+    """The slot, with what the end says of pace and tokens; and its outcome to health, where it has one."""
+    now = desk.now()
+    _errand(desk, _release(desk, ended.id, feedback))
+    if tell:
+        _errand(desk, _report(desk, ended, told, now))
+
+
+def after_failure(desk: CallDesk, ended: Try, fault: Fault) -> None:
+    """What a failed try gives back."""
+    ours = fault.code in NOT_SENT
+    congested = fault.category is Category.CAPACITY and not ours
+    untouched = ours or fault.category is Category.CAPACITY or fault.scope is Scope.CHANNEL
+    used = ended.usage.tokens if ended.usage else 0 if untouched else None
+    pace = Pace.CONGESTED if congested else Pace.UNSAID
+    feedback = Feedback(pace, (fault.retry_after_ms or 0) if congested else 0, used)
+    tell = not ours and fault.category not in UNTOLD and CUT_SHORT not in fault.metadata
+    give_back(desk, ended, feedback, told_to_health(fault), tell)
+
+
+def told_to_health(fault: Fault) -> Failure:
+    """A try of a synchronous kind is closed with its end: there is no job of which more will be heard, so an unknown
+    outcome is resolved there and then, as a provider that did not answer. (What it may have charged stays open.)"""
+    if fault.category is Category.UNKNOWN:
+        return failure_of(Fault.of("provider_timeout", fault.message))
+    return failure_of(fault)
+
+
+def cost_of_failed(ended: Try, fault: Fault, supply: Supply) -> Money | None:
+    """What a failed try has cost; None where nobody knows."""
+    if fault.category is Category.UNKNOWN:
+        return None
+    turned_away = fault.category in (Category.REQUEST, Category.CAPACITY) or fault.scope is Scope.CHANNEL
+    if supply.charges_on_failure and not turned_away:
+        return ended.quote
+    return Money.zero(ended.quote.currency)
+
+
+async def priced(desk: CallDesk, catalog: Catalog, ended: Try, facts: Facts, report: Report) -> Money:
+    """What a try has cost: as its provider says, else its usage by the rule that quoted it, else its quote."""
+    if report.reported_cost is not None:
+        return cost_of(ended.quote, report.reported_cost, catalog.fx)
+    return await _by_usage(desk, ended, facts, report.usage) or ended.quote
+
+
+async def tell_alerts(desk: CallDesk, raised: Sequence[Alert]) -> None:
+    """Keep them."""
+    carry_deadline(None)
+    await desk.alerts.raise_alerts(raised)
+
+
+def keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
+    """The record of an ended call."""
+    _errand(desk, _keep(desk, call, facts, rounds))
+
+
+async def _keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
+    carry_deadline(None)
+    costs: dict[str, Money] = {}
+    for item in call.tries:
+        if item.cost is None and item.usage is not None:  # what a broken or abandoned stream had used (SYN-8)
+            cost = await _by_usage(desk, item, facts[item.id], item.usage)
+            if cost is not None:
+                costs[item.id] = cost
+    try:
+        await desk.store.end(with_costs(call, costs), rounds)
+    except Fault as fault:
+        log.warning("call %s ended as %s, and its record was not kept: %s", call.id, call.state, fault)
+
+
+async def _by_usage(desk: CallDesk, ended: Try, facts: Facts, usage: Usage | None) -> Money | None:
+    if usage is None or not ended.price_rule:
+        return None
+    used = UsageItem(
+        key=ended.id,
+        kind=facts.kind,
+        supply=ended.supply,
+        rule_id=ended.price_rule,
+        rule_version=ended.price_version,
+        usage=usage,
+        facts=facts.figures,
+        catalog_revision=facts.revision,
+        submitted_at=ended.sent_at,
+    )
+    try:
+        return await desk.prices.ask(used)
+    except Fault as fault:
+        log.warning("try %s: what it used was not priced: %s", ended.id, fault)
+        return None
+
+
+async def price_all(desk: CallDesk, used: Sequence[UsageItem]) -> Sequence[Money | None]:
+    """One question for all tries that ended in a turn."""
+    carry_deadline(None)
+    prices = await desk.quotes.price_usage(used)
+    return [prices[item.key].cost if item.key in prices else None for item in used]
+
+
+def succeeded_feedback(ended: Try) -> Feedback:
+    """What a success says of pace and tokens."""
+    return Feedback(Pace.SUCCEEDED, used_tokens=ended.usage.tokens if ended.usage else None)
+
+
+async def _release(desk: CallDesk, lease_id: str, feedback: Feedback) -> None:
+    carry_deadline(None)
+    try:
+        await desk.capacity.release(lease_id, feedback)
+    except Fault as fault:
+        log.warning("lease %s was not released and is left to its time to live: %s", lease_id, fault)
+    desk.memory.room.freed()
+
+
+async def _report(desk: CallDesk, ended: Try, failure: Failure | None, observed_at: datetime) -> None:
+    carry_deadline(None)
+    try:
+        await desk.health.report(ended, failure, ended.sent_at, observed_at)
+    except Fault as fault:
+        log.warning("try %s: health did not take its outcome: %s", ended.id, fault)
+
+
+def _errand(desk: CallDesk, work: Coroutine[Any, Any, None]) -> None:
+    desk.errands.begin(work)

@@ -1,0 +1,36 @@
+"""A synchronous request at the door (SEL-1, SEL-2, SYN-12): as `domain.admission`, for input that is not copied."""
+
+from dataclasses import replace
+
+from libs.faults.fault import Fault
+from services.routing.domain.admission import beyond_limits, usable_model
+from services.routing.domain.calls.sizing import digest_of
+from services.routing.domain.catalog import Catalog, Kind, Model
+from services.routing.domain.input_shape import complaints, option_complaints, without
+from services.routing.domain.request import Request
+from services.routing.domain.request_facts import facts_of, normalised
+
+STREAMED = frozenset({Kind.CHAT})
+"""Kinds whose output comes piece by piece."""
+
+
+def admit_call(catalog: Catalog, request: Request, kind: str = "", streamed: bool = False) -> tuple[Model, Request]:
+    """The model, and the request with the digest of its input. Faults as `domain.admission.admit`.
+
+    `kind` is what the caller means; a model of another kind is refused, as is a kind that is not synchronous.
+    """
+    model = usable_model(catalog, request)
+    if model.kind is Kind.VIDEO:
+        raise Fault.invalid(("/model", f"{model.id!r} makes video, which is no synchronous kind: submit a task"))
+    if kind and kind != model.kind:
+        raise Fault.invalid(("/model", f"{model.id!r} is of kind {model.kind}, not {kind}"))
+    if streamed and model.kind not in STREAMED:
+        raise Fault.invalid(("/model", f"{model.id!r} is of kind {model.kind}, which is not streamed"))
+    given = request.input
+    wrong = complaints(model.kind, given)
+    sound = without(given, wrong, model.kind) if wrong else given
+    digest = normalised(model.kind, model.limits, digest_of(model.kind, sound))
+    found = [*wrong, *beyond_limits(model, facts_of(model.kind, digest)), *option_complaints(request)]
+    if found:
+        raise Fault.invalid(*found)
+    return model, replace(request, input=digest)

@@ -1,0 +1,112 @@
+"""A synchronous call and its tries as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from libs.kernel.money import Money
+from services.routing.domain.calls.stall_clock import NO_TIMES, Times
+from services.routing.domain.task import Artifact, Failure
+from services.routing.domain.usage import Usage
+
+
+class CallState(StrEnum):
+    """Where a call stands."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    """Its caller left before it ended."""
+
+
+class TryState(StrEnum):
+    """Where one try stands."""
+
+    SENT = "sent"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CONGESTED = "congested"
+    """Refused for want of room (429): it consumes no attempt (SYN-4)."""
+    UNKNOWN = "unknown"
+    """Nothing was proved: it may have been charged (ERR-1a)."""
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One try of a call on one Supply. Times are nanoseconds of a monotonic clock; None = not yet, or never."""
+
+    id: str
+    number: int
+    supply: str
+    channel: str
+    state: TryState
+    quote: Money
+    round: int
+    sent_at: datetime
+    channel_epoch: int = 0
+    supply_epoch: int = 0
+    price_rule: str = ""
+    """The price rule that quoted it, and its version: what was used is priced by that one for ever."""
+    price_version: int = 0
+    reserved_tokens: int = 0
+    failure: Failure | None = None
+    cost: Money | None = None
+    possible_charge: bool = False
+    latency_ns: int | None = None
+    first_token_ns: int | None = None
+    usage: Usage | None = None
+    provider_request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What degradation changed of a request (TIER-6)."""
+
+    rule: str
+    requested_profile: str
+    actual_profile: str
+    dropped_inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One synchronous call on record."""
+
+    id: str
+    tenant: str
+    model: str
+    kind: str
+    created_at: datetime
+    currency: str
+    catalog_revision: int
+    session_id: str = ""
+    parent_call_id: str = ""
+    state: CallState = CallState.RUNNING
+    tries: tuple[Try, ...] = ()
+    failure: Failure | None = None
+    supply: str = ""
+    """Who served it; empty = nobody, or the response cache."""
+    cached: bool = False
+    changed: Changed | None = None
+    times: Times = NO_TIMES
+    finished_at: datetime | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    usage: Usage | None = None
+
+    @property
+    def cost(self) -> Money:
+        """What all its tries have cost, as far as that is known."""
+        total = Money.zero(self.currency)
+        for item in self.tries:
+            if item.cost is not None and item.cost.currency == self.currency:
+                total += item.cost
+        return total
+
+
+def with_costs(call: Call, costs: Mapping[str, Money]) -> Call:
+    """The call with what its tries have cost, by their ids."""
+    tries = tuple(replace(item, cost=costs[item.id]) if item.id in costs else item for item in call.tries)
+    return replace(call, tries=tries)

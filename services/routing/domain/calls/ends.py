@@ -1,0 +1,133 @@
+"""In which words a call ends that nobody served (SYN-2, SYN-4, SYN-6). Pure.
+
+| what is left at the end | code |
+|---|---|
+| the request itself, or what it asks for and no Supply has | the caller's own fault |
+| the configuration names what is not there | `source_not_configured` (an assembly fault) |
+| a real try has failed, and there is no attempt or no time for another | `retry_exhausted` |
+| it has waited for its stall window while nothing succeeded | `stalled` |
+| somebody is merely full, or has answered 429 | `quota_full` |
+| nobody is full, and circuits are open | `circuit_open_all` |
+| nobody is in use, or nothing fits | `no_sources` |
+
+Each of the *unavailable* family names every source with its reason, and the shortest time after which another look is
+worth while.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from libs.faults.fault import Fault, FieldError
+from services.routing.domain.decision import Decision, Fate
+from services.routing.domain.task import Failure
+
+PASSED_ON = frozenset({"forbidden", "model_not_published", "validation_failed", "source_not_configured",
+                       "cost_limit_exceeded", "real_person_rejected"})  # fmt: skip
+"""Failures of a decision that the caller is told as they are."""
+USUAL_PAUSE_MS = 1000
+"""Where nobody says when room will come: something is released sooner or later."""
+UNFIT = "SEL-5"
+HEALTH = "SEL-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a Supply is not asked again before a time, in this call. `retry_after_ms` is what the caller is told."""
+
+    until: datetime
+    reason: str
+    retry_after_ms: int | None = None
+    failed: bool = False
+    """A real try has failed there; else it had no room."""
+
+
+Holds = Mapping[str, Hold]
+
+
+def refused(decision: Decision, model: str) -> Fault:
+    """The end of a decision that can never be otherwise."""
+    fates = decision.fates
+    if decision.failure_code in PASSED_ON:
+        return Fault.of(decision.failure_code, decision.failure_message)
+    if fates and all(fate.step == UNFIT and fate.reason == "capability" for fate in fates):
+        # Nothing that time or an operator's hand at a breaker could cure: what is asked for is not on offer (SYN-12).
+        wants = tuple(
+            ("/input", f"model {model!r} does not have it at {fate.supply}: {fate.figures}") for fate in fates
+        )
+        return Fault.invalid(*wants)
+    steps = sorted({fate.step for fate in fates if fate.step})
+    counts = ", ".join(f"{sum(fate.step == step for fate in fates)} at {step}" for step in steps)
+    words = f"{len(fates)} supplies dropped: {counts}" if fates else f"no supply is bound to model {model!r}"
+    return _unavailable("no_sources", words, fates, {}, None)
+
+
+def waiting(decision: Decision, holds: Holds, now: datetime) -> Fault:
+    """The end of a call that may not wait, or not longer: nobody has room, or nobody is well."""
+    fates = decision.fates
+    ill = [fate for fate in fates if fate.step == HEALTH and fate.supply not in holds]
+    full = [fate for fate in fates if fate.supply in holds or fate.step in ("SEL-9", "ATT-3a")]
+    if ill and not full:
+        words = f"the circuit of {'every supply' if len(ill) > 1 else ill[0].supply} is open: {_words(ill, holds)}"
+        return _unavailable("circuit_open_all", words, fates, holds, _later_ms(decision.retry_at, now))
+    words = f"{len(full)} {'supplies are' if len(full) != 1 else 'supply is'} full: {_words(full, holds)}"
+    return _unavailable("quota_full", words, fates, holds, _later_ms(decision.retry_at, now))
+
+
+def exhausted(tries: int, most: int, fates: Sequence[Fate], holds: Holds, out_of_time_s: float | None) -> Fault:
+    """Every permitted try has failed, or there is no time for another."""
+    words = f"{tries} of {most} tries failed"
+    if out_of_time_s is not None:
+        words += f" and the {out_of_time_s:g} s of the call are over"
+    failed = "; ".join(f"{name}: {hold.reason}" for name, hold in sorted(holds.items()) if hold.failed)
+    return _unavailable("retry_exhausted", f"{words}: {failed}", fates, holds, None)
+
+
+def stalled(stall_s: float, window_s: float, last: datetime | None, fates: Sequence[Fate], holds: Holds) -> Fault:
+    """It has only waited, and nothing in its scope goes on."""
+    since = f"no success in the model's scope since {last:%H:%M:%S}" if last else "no success in the model's scope yet"
+    words = f"stalled for {stall_s:.3g} s of {window_s:g} s, {since}"
+    return _unavailable("stalled", words, fates, holds, None)
+
+
+def failure_of_call(fault: Fault) -> Failure:
+    """The end as it is kept with the call: the sources in the message, since a Failure has no fields of its own."""
+    reasons = "; ".join(f"{error.pointer} {error.reason}" for error in fault.errors)
+    text = fault.message if not reasons or reasons in fault.message else f"{fault.message} ({reasons})"
+    return Failure(
+        category=fault.category.value,
+        scope=fault.scope.value,
+        retryable=fault.retryable,
+        code=fault.code,
+        message=text,
+        retry_after_ms=fault.retry_after_ms,
+        provider=fault.provider,
+        provider_code=fault.provider_code,
+        provider_message=fault.provider_message,
+    )
+
+
+def _unavailable(code: str, words: str, fates: Sequence[Fate], holds: Holds, later_ms: int | None) -> Fault:
+    named = {fate.supply: _reason(fate) for fate in fates} | {name: hold.reason for name, hold in holds.items()}
+    told = [hold.retry_after_ms for hold in holds.values() if hold.retry_after_ms is not None]
+    soonest = min(told + ([later_ms] if later_ms is not None else []), default=None)
+    fault = Fault.of(code, words, errors=tuple(FieldError(name, reason) for name, reason in sorted(named.items())))
+    if soonest is None and fault.retry_after_ms is None and code != "no_sources":
+        soonest = USUAL_PAUSE_MS
+    return fault if soonest is None else fault.replaced(retry_after_ms=max(1, soonest))
+
+
+def _words(fates: Sequence[Fate], holds: Holds) -> str:
+    return "; ".join(
+        f"{fate.supply}: {holds[fate.supply].reason if fate.supply in holds else _reason(fate)}" for fate in fates
+    )
+
+
+def _reason(fate: Fate) -> str:
+    if fate.fate != "dropped":
+        return "was a candidate"
+    return f"{fate.step} {fate.figures or fate.reason}".strip()
+
+
+def _later_ms(moment: datetime | None, now: datetime) -> int | None:
+    return None if moment is None else max(1, round((moment - now).total_seconds() * 1000))
