@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from services.provider_adapter.adapters import (
+    anthropic,
     ark,
     dashscope,
     fal,
@@ -27,6 +28,7 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
     {
         adapter.manifest.name: adapter
         for adapter in (
+            anthropic.ADAPTER,
             ark.ADAPTER,
             dashscope.ADAPTER,
             fal.ADAPTER,

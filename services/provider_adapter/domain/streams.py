@@ -9,6 +9,7 @@ from libs.faults.fault import Fault
 from services.provider_adapter.domain.calls import Piece, Report, Told
 from services.provider_adapter.domain.events import Event, EventReader, TooLong
 from services.provider_adapter.domain.exchange import Broken, HttpResponse, Phase, Reply
+from services.provider_adapter.domain.fields import LIMIT
 from services.provider_adapter.domain.judgement import judge
 from services.provider_adapter.domain.replies import answered_at, refused
 from services.provider_adapter.domain.table import FaultTable
@@ -62,6 +63,11 @@ class EventStream(ABC):
                 return fault
         fault = judge(reply, Phase.STREAM, self.table, answered_at(HttpResponse(200, self._headers)))
         return fault.replaced(metadata={"evidence": _EVIDENCE})
+
+    def note(self, unknown: tuple[str, ...]) -> None:
+        """Keep the names of fields that nobody accounts for, each once."""
+        if unknown:
+            self.unknown_fields = tuple(dict.fromkeys((*self.unknown_fields, *unknown)))[:LIMIT]
 
     def refusal(self, data: bytes) -> Fault:
         """The fault that an event which is no output proves."""

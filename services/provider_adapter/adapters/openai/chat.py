@@ -113,16 +113,11 @@ class ChunkReader(EventStream):
         reason, delta = text_of(choice.finish_reason), object_of(choice.delta)
         if not self.spoke and (reason == "content_filter" or delta.get("refusal")):
             raise self.refusal(data)
-        self._note(delta)
+        self.note(unknown_fields("delta", delta, self._dialect.read_fields, self._dialect.ignored_fields))
         if reason:
             self.told.finish_reason = reason
             return True
         return any(delta.get(name) for name in _SPOKEN) or bool(delta.get("refusal"))
-
-    def _note(self, delta: Mapping[str, Any]) -> None:
-        unknown = unknown_fields("delta", delta, self._dialect.read_fields, self._dialect.ignored_fields)
-        if unknown:
-            self.unknown_fields = tuple(dict.fromkeys((*self.unknown_fields, *unknown)))
 
 
 def _read(data: bytes) -> _Chunk:

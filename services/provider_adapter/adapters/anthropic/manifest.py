@@ -1,0 +1,97 @@
+"""What the Anthropic dialect can do."""
+
+from services.provider_adapter.domain.adapter import Auth, Manifest
+
+MESSAGES = "/messages"
+VERSION = "2023-06-01"
+DEFAULT_MAX_TOKENS = 4096
+
+MANIFEST = Manifest(
+    name="anthropic",
+    kinds=("chat",),
+    synchronous_kinds=("chat",),
+    streamed_kinds=("chat",),
+    auth=Auth(header="x-api-key", prefix=""),
+    reconcile_by="none",
+    cancels=False,
+    limits={
+        "request": "32 MB",
+        "messages": "100000",
+        "max tokens": f"{DEFAULT_MAX_TOKENS} where the request names none",
+        "temperature": "0-1",
+        "thinking budget": "1024 and more, below max tokens",
+        "images": "jpeg, png, gif or webp, 5 MB each, up to 100",
+    },
+    cost_fields={
+        "message.usage.input_tokens": "input tokens, without cached ones",
+        "message.usage.cache_read_input_tokens": "cached input tokens",
+        "message.usage.cache_creation_input_tokens": "tokens written to the cache",
+        "message.usage.cache_creation.ephemeral_1h_input_tokens": "tokens written to the cache for an hour",
+        "message.usage.output_tokens": "output tokens, thinking included",
+    },
+    read_fields=frozenset(
+        {
+            "message.id",
+            "message.model",
+            "message.content[].type",
+            "message.content[].text",
+            "message.content[].id",
+            "message.content[].name",
+            "message.content[].input.*",
+            "message.content[].thinking",
+            "message.content[].signature",
+            "message.content[].data",
+            "message.stop_reason",
+            "message.usage.input_tokens",
+            "message.usage.output_tokens",
+            "message.usage.output_tokens_details.thinking_tokens",
+            "message.usage.cache_read_input_tokens",
+            "message.usage.cache_creation_input_tokens",
+            "message.usage.cache_creation.ephemeral_1h_input_tokens",
+            "event.message.*",
+            "event.index",
+            "event.content_block.type",
+            "event.content_block.id",
+            "event.content_block.name",
+            "event.content_block.text",
+            "event.content_block.data",
+            "event.content_block.thinking",
+            "event.delta.type",
+            "event.delta.text",
+            "event.delta.partial_json",
+            "event.delta.thinking",
+            "event.delta.signature",
+            "event.delta.stop_reason",
+            "event.usage.*",
+        }
+    ),
+    ignored_fields=frozenset(
+        {
+            "message.type",
+            "message.role",
+            "message.container",
+            "message.context_management",
+            "message.content[].caller",
+            "message.content[].citations",
+            "message.stop_sequence",
+            "message.stop_details",
+            "message.usage.cache_creation.ephemeral_5m_input_tokens",
+            "message.usage.inference_geo",
+            "message.usage.iterations",
+            "message.usage.server_tool_use",
+            "message.usage.service_tier",
+            "message.usage.speed",
+            "event.type",
+            "event.content_block.caller",
+            "event.content_block.citations",
+            "event.content_block.input",
+            "event.content_block.signature",
+            "event.context_management",
+            "event.delta.citation",
+            "event.delta.container",
+            "event.delta.estimated_tokens",
+            "event.delta.stop_details",
+            "event.delta.stop_sequence",
+        }
+    ),
+)
