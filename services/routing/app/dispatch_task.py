@@ -80,7 +80,8 @@ async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> Non
 def _attempt(task: Task, placed: Placed, inputs: Inputs, lease: Reserved, now: datetime) -> Attempt:
     decision = placed.decision
     supply = inputs.supplies[decision.chosen]
-    amount = inputs.quotes[supply.id].amount
+    quote = inputs.quotes[supply.id]
+    amount = quote.amount
     assert amount is not None  # an unpriced Supply is never chosen (COST-4)
     return Attempt(
         id=placed.attempt_id,
@@ -94,6 +95,9 @@ def _attempt(task: Task, placed: Placed, inputs: Inputs, lease: Reserved, now: d
         round=task.rounds + 1,
         quote=Money(inputs.currency, amount),
         lease_id=lease.lease_id,
+        price_rule=quote.rule_id,
+        price_version=quote.rule_version,
+        quote_kind=quote.kind,
         channel_epoch=inputs.channel_health.get(supply.channel, HealthView()).epoch,
         supply_epoch=inputs.supply_health.get(supply.id, HealthView()).epoch,
         catalog_revision=inputs.catalog_revision,

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
+from services.routing.app.book_usage import delivery_of
 from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
 from services.routing.app.give_back import give_back
 from services.routing.app.record import record_outcome
@@ -23,6 +24,7 @@ from services.routing.domain.attempts import (
 )
 from services.routing.domain.catalog import Policy
 from services.routing.domain.decision import AlertDraft
+from services.routing.domain.drift import drift_alerts
 from services.routing.domain.late import first_late_look
 from services.routing.domain.task import Attempt, AttemptState, Failure, Result, Task
 from services.routing.ports import Delivered, Write
@@ -31,9 +33,8 @@ from services.routing.ports import Delivered, Write
 async def succeed(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered) -> None:
     """It delivered. A cancel that was asked for in between has lost the race (ATT-8)."""
     now = desk.now()
-    catalog = await desk.catalog.at(attempt.catalog_revision)
-    cost = cost_of(attempt.quote, delivered.reported_cost, catalog.fx)
-    ended = transitions.attempt_ended(task, attempt, AttemptState.SUCCEEDED, now, cost=cost, report=True)
+    delivery = await delivery_of(desk, task, attempt, delivered)
+    ended = transitions.attempt_ended(task, attempt, AttemptState.SUCCEEDED, now, cost=delivery.cost, report=True)
     result = Result(
         artifacts=delivered.artifacts,
         output=delivered.output,
@@ -43,7 +44,7 @@ async def succeed(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered
         actual_profile=attempt.actual_profile,
         dropped_inputs=attempt.dropped_inputs,
     )
-    await _close(desk, task, transitions.succeeded(ended, result, now), attempt)
+    await _close(desk, task, transitions.succeeded(ended, result, now), attempt, drift_alerts(attempt, delivery))
 
 
 async def fail(

@@ -100,6 +100,10 @@ class Artifact:
     sha256: str
     media_type: str
     size_bytes: int
+    width: int = 0
+    height: int = 0
+    """Pixels, as read from the file; 0 = not known."""
+    duration_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,10 @@ class Attempt:
     round: int
     quote: Money
     lease_id: str
+    price_rule: str = ""
+    """The price rule that quoted it, its version, and the kind of quote, `exact` or `ceiling`; empty = not known."""
+    price_version: int = 0
+    quote_kind: str = ""
     channel_epoch: int = 0
     supply_epoch: int = 0
     catalog_revision: int = 0

@@ -74,6 +74,33 @@ def usage_of(reported: Mapping[str, Any]) -> Usage:
     return Usage(**found)
 
 
+MATERIALS = ("first_frame", "last_frame", "image")
+WORDS = frozenset({"prompt", "messages", "text", "input", "tools", "functions"})
+
+
+def price_facts(given: Mapping[str, Any], made: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The facts of an input that a price may depend on: no words of the caller, and of materials that they are there.
+
+    `made` is what the provider says of its output: what the input left open (`auto`, `adaptive`) is read from it.
+    """
+    facts = {name: _fact(name, value) for name, value in given.items() if name not in WORDS}
+    if isinstance(given.get("text"), str):
+        facts["characters"] = len(given["text"])
+    for name in ("resolution", "ratio", "size", "quality"):
+        said = (made or {}).get(name)
+        if isinstance(said, str) and said and str(facts.get(name)).lower() in ("auto", "adaptive"):
+            facts[name] = said
+    return facts
+
+
+def _fact(name: str, value: Any) -> Any:
+    if name in MATERIALS:
+        return True
+    if isinstance(value, (list, tuple)):
+        return [True for _ in value]
+    return value
+
+
 def _at(reported: Mapping[str, Any], key: str) -> Iterator[Any]:
     name, _, rest = key.partition(".")
     value = reported.get(name)

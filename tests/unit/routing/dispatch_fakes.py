@@ -176,7 +176,9 @@ class FakeQuotes:
     amounts: dict[str, Decimal] = field(default_factory=dict)
     revision: int | None = None
     """The catalogue revision whose rules are known; None = always the one asked for."""
+    views: dict[str, QuoteView] = field(default_factory=dict)
     prices: dict[str, UsagePrice] = field(default_factory=dict)
+    away: Fault | None = None
     settled: list[UsageItem] = field(default_factory=list)
 
     async def quote(
@@ -188,7 +190,10 @@ class FakeQuotes:
         if self.revision is not None and self.revision > revision:
             raise Fault.of("revision_conflict", "newer prices are in force")
         await self.effect("quotes.quote")
-        return {item.supply.id: QuoteView(self.amounts.get(item.supply.id, Decimal(1))) for item in candidates}
+        return {
+            item.supply.id: self.views.get(item.supply.id) or QuoteView(self.amounts.get(item.supply.id, Decimal(1)))
+            for item in candidates
+        }
 
     async def quote_under(
         self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList
@@ -202,6 +207,8 @@ class FakeQuotes:
     async def price_usage(self, items: Sequence[UsageItem]) -> Mapping[str, UsagePrice]:
         """As set by Supply; without a word of it there is no price."""
         await self.effect("quotes.price_usage")
+        if self.away:
+            raise self.away
         self.settled += items
         nothing = UsagePrice(None, unpriced_reason="no figure")
         return {item.key: self.prices.get(item.supply, nothing) for item in items}

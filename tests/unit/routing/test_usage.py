@@ -1,5 +1,6 @@
 """Reported usage as values: from the words of providers, and over the wire."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ from services.routing.domain.usage import COUNTS, Usage, usage_of
 from services.routing.ports.prices import UsageItem
 from services.routing.wire.usage import usage_from_proto, usage_request, usage_to_proto
 
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 COUNT = st.none() | st.integers(0, 2**53)
 SECONDS = st.none() | st.decimals(0, 86_400, places=9)
 USAGE = st.builds(Usage, **dict.fromkeys(COUNTS, COUNT), seconds=SECONDS)
@@ -44,8 +46,10 @@ def test_usage_crosses_the_wire_whole(usage: Usage) -> None:
     """COST-3: absent stays absent, zero stays zero, and no digit is lost on the way to cost_quote."""
     assert usage_from_proto(usage_to_proto(usage)) == usage
     [item] = usage_request([UsageItem("a", "chat", "a/x", "r", 1, usage, {"n": 2}, 7)]).items
-    used = used_from_proto(item)
+    used = used_from_proto(item, NOON)
     assert {name: getattr(used.usage, name) for name in (*COUNTS, "seconds")} == {
         name: getattr(usage, name) for name in (*COUNTS, "seconds")
     }
-    assert (used.key, used.rule, used.version, used.request, used.revision) == ("a", "r", 1, {"n": 2}, 7)
+    assert (used.key, used.rule, used.version, used.request, used.revision, used.at) == (
+        "a", "r", 1, {"n": 2}, 7, NOON,
+    )  # fmt: skip

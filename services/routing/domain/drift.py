@@ -1,0 +1,106 @@
+"""Whether what was asked, reported, delivered and charged are one story (OPS-6 `cost_drift`). Pure.
+
+Laws of this file:
+- a figure that nobody told is no witness: only what two of them tell differently is drift;
+- what lies within the tolerance is none: lengths within a second or 5 %, money within 5 % of an exact quote, a picture
+  of at least 70 % of the pixels that were asked for.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from libs.kernel.money import Money
+from services.routing.domain.decision import AlertDraft
+from services.routing.domain.task import Artifact, Attempt
+from services.routing.domain.usage import Usage
+
+COST_SHARE = Decimal("0.05")
+LENGTH_S, LENGTH_SHARE = 1.0, 0.05
+PIXEL_SHARE = 0.7
+NAMED_SIDES = {"2k": 1440, "4k": 2160}
+OPEN = ("", "auto", "adaptive", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What is known of one delivery. `settled`: what its usage costs by the rule that quoted; None = not priced."""
+
+    cost: Money
+    settled: Money | None
+    usage: Usage
+    output: Mapping[str, Any]
+    artifacts: tuple[Artifact, ...]
+
+
+def drift_alerts(attempt: Attempt, delivery: Delivery) -> tuple[AlertDraft, ...]:
+    """One alert for the Supply, naming everything that does not fit; none where all fits."""
+    found = [*_of_money(attempt, delivery), *_of_lengths(attempt, delivery), *_of_pixels(attempt, delivery)]
+    found += _of_number(delivery)
+    if not found:
+        return ()
+    text = f"attempt {attempt.id} at {attempt.supply}: {'; '.join(found)}"
+    return (AlertDraft("cost_drift", "high", attempt.supply, text, cause=f"attempt {attempt.id}"),)
+
+
+def _of_money(attempt: Attempt, delivery: Delivery) -> Iterator[str]:
+    quote, cost = attempt.quote, delivery.cost
+    told = f"{_money(cost)} is booked"
+    if attempt.quote_kind == "ceiling" and cost.amount > quote.amount:
+        yield f"{told}, more than the ceiling of {_money(quote)}"
+    elif attempt.quote_kind == "exact" and _apart(cost.amount, quote.amount):
+        yield f"{told} against an exact quote of {_money(quote)}"
+    settled = delivery.settled
+    if settled is not None and settled.currency == cost.currency and _apart(cost.amount, settled.amount):
+        yield f"the provider charges {_money(cost)} for usage that costs {_money(settled)} by {attempt.price_rule}"
+
+
+def _apart(one: Decimal, other: Decimal) -> bool:
+    return abs(one - other) > COST_SHARE * other
+
+
+def _money(money: Money) -> str:
+    said = money.to_json()
+    return f"{said['amount']} {said['currency']}"
+
+
+def _of_lengths(attempt: Attempt, delivery: Delivery) -> Iterator[str]:
+    asked = attempt.input.get("duration_s")
+    probed = [item.duration_s for item in delivery.artifacts if item.duration_s]
+    told = {
+        "asked": float(asked) if isinstance(asked, (int, float)) and asked > 0 else None,
+        "reported": float(delivery.usage.seconds) if delivery.usage.seconds is not None else None,
+        "delivered": max(probed) if probed else None,
+    }
+    known = {name: seconds for name, seconds in told.items() if seconds is not None}
+    if known and max(known.values()) - min(known.values()) > max(LENGTH_S, LENGTH_SHARE * max(known.values())):
+        yield ", ".join(f"{seconds:g} s {name}" for name, seconds in known.items())
+
+
+def _of_pixels(attempt: Attempt, delivery: Delivery) -> Iterator[str]:
+    asked = str(attempt.input.get("resolution") or attempt.input.get("size") or "").lower()
+    wanted = _pixels(asked)
+    if asked in OPEN or not wanted:
+        return
+    said = str(delivery.output.get("resolution") or "").lower()
+    if said and 0 < _pixels(said) < PIXEL_SHARE * wanted:
+        yield f"{asked} was asked and the provider reports {said}"
+    small = [item for item in delivery.artifacts if 0 < item.width * item.height < PIXEL_SHARE * wanted]
+    if small:
+        yield f"{asked} was asked and {small[0].width}x{small[0].height} was served"
+
+
+def _pixels(named: str) -> int:
+    """Of a frame of 16:9 with that name, or of WIDTHxHEIGHT; 0 = not known."""
+    width, _, height = named.partition("x")
+    if width.isdecimal() and height.isdecimal():
+        return int(width) * int(height)
+    side = NAMED_SIDES.get(named) or (int(named[:-1]) if named.endswith("p") and named[:-1].isdecimal() else 0)
+    return side * side * 16 // 9
+
+
+def _of_number(delivery: Delivery) -> Iterator[str]:
+    made, came = delivery.usage.images, sum(1 for item in delivery.artifacts if item.media_type.startswith("image/"))
+    if made is not None and came and made != came:
+        yield f"{made} images reported and {came} delivered"
