@@ -1,7 +1,7 @@
 """`CallProvider` over `ProviderService`. Its law is that of `peers.provider`: what proves nothing is
 `submission_unknown`, and nothing is sent twice."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -29,7 +29,9 @@ class RemoteCalls:
             raise proved(fault, supply) from fault
         return wire.answered_from_proto(answer)
 
-    async def stream(self, channel: Channel, supply: Supply, outgoing: Outgoing) -> AsyncIterator[bytes | Report]:
+    async def stream(
+        self, channel: Channel, supply: Supply, outgoing: Outgoing
+    ) -> AsyncGenerator[bytes | Report, None]:
         """See the port."""
         asked = wire.stream_to_proto(channel, supply, outgoing)
         call = self._stub.InvokeStream(asked, timeout=outgoing.longest_s)

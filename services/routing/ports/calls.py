@@ -3,7 +3,7 @@
 One contract suite proves every implementation of the store.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -174,6 +174,6 @@ class CallProvider(Protocol):
         """One call."""
         ...
 
-    def stream(self, channel: Channel, supply: Supply, outgoing: Outgoing) -> AsyncIterator[bytes | Report]:
+    def stream(self, channel: Channel, supply: Supply, outgoing: Outgoing) -> AsyncGenerator[bytes | Report, None]:
         """The same piece by piece, the report last. A stream that is closed before its end is ended upstream."""
         ...

@@ -1,12 +1,13 @@
 """`RoutingService`: synchronous calls."""
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
-from libs.faults.fault import Fault
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.invoke import invoke
+from services.routing.app.calls.invoke_stream import invoke_stream
 from services.routing.app.calls.read_call import read_call
 from services.routing.wire import calls as wire
 from services.routing.wire.task import selection_to_proto
@@ -27,8 +28,10 @@ class CallServicer:
         self, request: pb.InvokeStreamRequest, context: Any
     ) -> AsyncIterator[pb.InvokeStreamResponse]:
         """The same with the output piece by piece."""
-        raise Fault.of("unimplemented", "RoutingService.InvokeStream")
-        yield  # an empty generator
+        asked = wire.asked_from_proto(request.request, streamed=True)
+        async with aclosing(invoke_stream(self._calls, asked)) as pieces:
+            async for piece in pieces:
+                yield wire.piece_to_proto(piece)
 
     async def GetCall(self, request: pb.GetCallRequest, context: Any) -> pb.GetCallResponse:
         """One synchronous call with its tries."""

@@ -88,6 +88,13 @@ def call_to_proto(call: Call) -> call_pb2.Call:
     )
 
 
+def piece_to_proto(piece: bytes | Call) -> routing_service_pb2.InvokeStreamResponse:
+    """The next piece of a stream; the call itself is the last."""
+    if isinstance(piece, bytes):
+        return routing_service_pb2.InvokeStreamResponse(chunk=piece)
+    return routing_service_pb2.InvokeStreamResponse(call=call_to_proto(piece))
+
+
 def _try(item: Try) -> call_pb2.CallAttempt:
     return call_pb2.CallAttempt(
         id=item.id,

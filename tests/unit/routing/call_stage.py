@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -163,7 +163,9 @@ class ScriptedProvider:
             raise then.fault
         return Answered(json.dumps(then.output).encode(), then.report, then.artifacts)
 
-    async def stream(self, channel: Channel, supply: Supply, outgoing: Outgoing) -> AsyncIterator[bytes | Report]:
+    async def stream(
+        self, channel: Channel, supply: Supply, outgoing: Outgoing
+    ) -> AsyncGenerator[bytes | Report, None]:
         """As scripted."""
         self.calls.append((supply.id, outgoing))
         then = self._next(supply.id)
@@ -187,6 +189,29 @@ class ScriptedProvider:
 
 
 @dataclass
+class Streamed:
+    """What a caller heard of a stream."""
+
+    pieces: list[Mapping[str, Any]] = field(default_factory=list)
+    call: call_pb2.Call | None = None
+    fault: Fault | None = None
+
+    @property
+    def words(self) -> str:
+        """The content of all pieces."""
+        return "".join(choice["delta"].get("content") or "" for item in self.pieces for choice in item["choices"])
+
+
+def chunk(content: str | None = None, **delta: Any) -> Mapping[str, Any]:
+    """One piece of a chat."""
+    said = {**delta, **({} if content is None else {"content": content})}
+    return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": said, "finish_reason": None}]}
+
+
+ROLE = chunk("", role="assistant")
+
+
+@dataclass
 class CallStage:
     """One process of routing over fakes, and its door."""
 
@@ -202,7 +227,9 @@ class CallStage:
     stub: Any = None
 
     async def settled(self) -> None:
-        """Until no errand is under way."""
+        """Until everything has run that can run at this moment, and no errand is under way."""
+        for _ in range(50):
+            await asyncio.sleep(0)
         await self.desk.errands.done()
 
     def script(self, supply: str, *then: Then) -> None:
@@ -237,6 +264,30 @@ class CallStage:
         with pytest.raises(Fault) as caught:
             await self.invoke(call_id, given, **changes)
         return caught.value
+
+    async def stream(
+        self, call_id: str = "c1", given: Mapping[str, Any] = HELLO, leave_after: int = 0, **changes: Any
+    ) -> "Streamed":
+        """One streamed call; with `leave_after` the caller leaves after so many pieces."""
+        asked = pb.InvokeStreamRequest(request=request(call_id, given, **changes))
+        heard = Streamed()
+        await self.while_time_passes(asyncio.ensure_future(self._stream(asked, heard, leave_after)))
+        return heard
+
+    async def _stream(self, asked: pb.InvokeStreamRequest, heard: "Streamed", leave_after: int) -> None:
+        answer = self.stub.InvokeStream(asked, timeout=MOST_S)
+        try:
+            async with faults_from_rpc():
+                async for piece in answer:
+                    if piece.WhichOneof("piece") == "call":
+                        heard.call = piece.call
+                    else:
+                        heard.pieces.append(json.loads(piece.chunk))
+                    if leave_after and len(heard.pieces) >= leave_after:
+                        answer.cancel()
+                        return
+        except Fault as fault:
+            heard.fault = fault
 
     async def call(self, call_id: str = "c1") -> call_pb2.Call:
         """The call as it is on record, once everything is settled. Its account is checked, whatever it was."""

@@ -8,10 +8,15 @@ Laws of this file:
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
+
+import msgspec
 
 from libs.faults.fault import Fault
+from libs.faults.registry import Scope
 from libs.kernel.money import Money
 from services.routing.app.calls import settle_call
 from services.routing.app.calls.call_desk import CallDesk
@@ -19,20 +24,23 @@ from services.routing.app.calls.call_turn import Ask, Seat, take_seat
 from services.routing.app.calls.open_call import Opened
 from services.routing.app.desk import alerts_of, failure_of
 from services.routing.domain.calls import ends
-from services.routing.domain.calls.call import Call, CallState, Changed, Try, TryState
+from services.routing.domain.calls.call import Call, CallState, Changed, Try, TryState, spent_in
+from services.routing.domain.calls.patience import Patience
 from services.routing.domain.calls.retry_budget import Next, RetryBudget, consumes
 from services.routing.domain.calls.sizing import facts_to_quote
 from services.routing.domain.calls.stall_clock import NANOS, StallClock, stalled
-from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, QuotaFull
+from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.decision import Decision, Fate, HealthView, Verdict
-from services.routing.domain.feedback import SILENT
+from services.routing.domain.degradation import degrade
+from services.routing.domain.feedback import Feedback
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.domain.task import Artifact
 from services.routing.domain.usage import Usage
 from services.routing.ports import Refused
 from services.routing.ports.calls import Intent, Report
 
+encode = msgspec.json.Encoder().encode
 OVERDUE_S = 30.0
 """A call that has not ended so long after its last lease is over has lost its process."""
 LOOKS_AT_ONCE = 8
@@ -61,16 +69,16 @@ class Conduct:
         self.began_at = desk.now()
         self.clock = StallClock(self.began_ns)
         self.budget = RetryBudget(opened.sync.max_attempts)
+        self.patience = Patience(opened.sync)
         self.tries: list[Try] = []
         self.unsent: list[SelectionRound] = []
         """Rounds that no try came of."""
         self.changed: Changed | None = None
-        self._holds: dict[str, ends.Hold] = {}
         self._fates: tuple[Fate, ...] = ()
-        self._waits = 0
         self._refusals = 0
         self._rounds = 0
         self._sent_ns = 0
+        self._first_ns: int | None = None
         self._facts: dict[str, settle_call.Facts] = {}
         asked = opened.asked
         self._call = Call(
@@ -110,17 +118,14 @@ class Conduct:
                 await self._rest(seat)
 
     def _ask(self) -> Ask:
-        spent = Money.zero(self._call.currency)
-        for item in self.tries:
-            spent += item.cost or (item.quote if item.possible_charge else Money.zero(spent.currency))
         return Ask(
             desk=self.desk,
             request=self.opened.request,
             selector=self.sync.selector,
-            spent=spent,
+            spent=spent_in(self.tries, self._call.currency),
             left_s=self.left_s,
             tried=tuple(item.supply for item in self.tries if item.state is not TryState.CONGESTED),
-            not_before={name: hold.until for name, hold in self._holds.items()},
+            not_before={name: hold.until for name, hold in self.patience.holds.items()},
         )
 
     async def _begin(self, seat: Seat) -> Started:
@@ -160,7 +165,7 @@ class Conduct:
         self._raise_alerts(decision)
         figures = facts_to_quote(self.kind, decision.input, supply)
         self._facts[tried.id] = settle_call.Facts(str(self.kind), figures, inputs.catalog_revision)
-        self._sent_ns = self.desk.now_ns()
+        self._sent_ns, self._first_ns = self.desk.now_ns(), None
         self.clock.begin_try(self._sent_ns)
         return Started(tried, inputs.channels[supply.channel], supply, decision)
 
@@ -175,47 +180,60 @@ class Conduct:
 
     # --- What became of a try -----------------------------------------------------------------------------------------
 
-    def failed(self, started: Started, fault: Fault, *, begun: bool = False, usage: Usage | None = None) -> None:
-        """The try failed. Returns where another may follow; else raises the Fault with which the call ends."""
-        failure = failure_of(fault)
+    def failed(self, started: Started, fault: Fault, used: Usage | None = None) -> None:
+        """The try failed. Returns where another may follow; else raises the Fault with which the call ends.
+
+        `used` estimates what it had used; it is there when the first token had come, and then nothing can follow.
+        """
+        failure, begun = failure_of(fault), used is not None
         follows = self.budget.after(failure, self.kind, self.sync, begun)
         now_ns = self.desk.now_ns()
         self.clock.end_try(now_ns, consumes(failure))
         unknown = failure.category == "unknown"
         state = TryState.UNKNOWN if unknown else TryState.FAILED if consumes(failure) else TryState.CONGESTED
-        ended = self._close(started, now_ns, state=state, failure=failure, possible_charge=unknown, usage=usage)
-        ended = self._booked(ended, settle_call.cost_of_failed(ended, fault, started.supply))
-        settle_call.after_failure(self.desk, ended, fault)
+        ended = self._close(started, now_ns, state=state, failure=failure, possible_charge=unknown or begun)
+        if used is None:
+            ended = self._booked(ended, settle_call.cost_of_failed(ended, fault, started.supply))
+        else:
+            self._facts[ended.id] = replace(self._facts[ended.id], estimate=used)
+        settle_call.after_failure(self.desk, ended, fault, used)
         self._hold(started, ended, fault)
         if follows is Next.FINAL:
             raise self.ended(fault) from fault
         if follows is Next.EXHAUSTED:
             raise self.ended(self._exhausted()) from fault
 
-    async def succeeded(self, started: Started, report: Report, first_token_ns: int | None = None) -> Try:
-        """The try gave what was asked for; answered with its cost, which no failure of bookkeeping keeps back."""
+    async def succeeded(self, started: Started, report: Report, estimate: Usage) -> Try:
+        """The try gave what was asked for; answered with its cost, which no failure of bookkeeping keeps back.
+        `estimate` is what it is settled by where its provider reports no usage."""
         now_ns = self.desk.now_ns()
         self.clock.end_try(now_ns, consumed=True)
-        first = first_token_ns
-        if first is None and report.first_token_s is not None:
-            first = round(report.first_token_s * NANOS)
+        if report.first_token_s is not None and self._first_ns is None:
+            self._first_ns = self._sent_ns + round(report.first_token_s * NANOS)
         ended = self._close(
             started,
             now_ns,
             state=TryState.SUCCEEDED,
             usage=report.usage,
-            first_token_ns=first,
             provider_request_id=report.provider_request_id,
         )
         self.desk.memory.successes[self._call.model] = self.desk.now()
-        settle_call.give_back(self.desk, ended, settle_call.succeeded_feedback(ended), None, tell=True)
-        cost = await settle_call.priced(self.desk, self.opened.catalog, ended, self._facts[ended.id], report)
-        return self._booked(ended, cost)
+        self._facts[ended.id] = facts = replace(self._facts[ended.id], estimate=estimate)
+        settle_call.give_back(self.desk, ended, settle_call.succeeded_feedback(ended, estimate), None, tell=True)
+        return self._booked(ended, await settle_call.priced(self.desk, self.opened.catalog, ended, facts, report))
+
+    def first_token(self) -> bool:
+        """A token has come; whether it is the first one."""
+        if self._first_ns is not None:
+            return False
+        self._first_ns = self.desk.now_ns()
+        return True
 
     def _close(self, started: Started, now_ns: int, **changes: object) -> Try:
         sent = self.tries[started.tried.number - 1]
         latency_ns = max(0, now_ns - self._sent_ns)
-        ended = replace(sent, latency_ns=latency_ns, **changes)  # type: ignore[arg-type]  # fields by name
+        first_ns = None if self._first_ns is None else max(0, self._first_ns - self._sent_ns)
+        ended = replace(sent, latency_ns=latency_ns, first_token_ns=first_ns, **changes)  # type: ignore[arg-type]  # by name
         self.tries[ended.number - 1] = ended
         return ended
 
@@ -224,20 +242,15 @@ class Conduct:
         return booked
 
     def _hold(self, started: Started, ended: Try, fault: Fault) -> None:
-        """Who has failed is left alone for a while: as long as it asked for, or as backoff says."""
-        name, failed = started.supply.id, ended.state is not TryState.CONGESTED
-        turn = sum(1 for item in self.tries if item.supply == name and (item.state is ended.state))
-        pause_s = self.sync.backoff_s(turn, self.desk.chance())
-        if fault.retry_after_ms is not None:
-            pause_s = max(fault.retry_after_ms / 1000, pause_s if failed else 0.001)
-        if not failed and self.sync.quota_full is QuotaFull.FAIL_FAST:
-            pause_s = max(pause_s, self.left_s)  # it is not asked again: another candidate, or the end (SYN-4)
-        until = self.desk.now() + timedelta(seconds=pause_s)
-        held = [name]
-        if fault.scope.value == "channel":
-            held = [item.id for item in self.opened.catalog.supplies.values() if item.channel == started.channel.id]
-        for other in held:
-            self._holds[other] = ends.Hold(until, fault.message, fault.retry_after_ms, failed)
+        """Who has failed is left alone for a while; so are others on its account where that is what failed."""
+        name, now, chance = started.supply.id, self.desk.now(), self.desk.chance()
+        if ended.state is TryState.CONGESTED:
+            self.patience.congested(name, fault.message, fault.retry_after_ms, now, self.left_s, chance)
+            return
+        alike: list[str] = []
+        if fault.scope is Scope.CHANNEL:
+            alike = [item.id for item in self.opened.catalog.supplies.values() if item.channel == started.channel.id]
+        self.patience.failed(name, alike, fault.message, fault.retry_after_ms, now, chance)
 
     # --- Nobody serves now --------------------------------------------------------------------------------------------
 
@@ -248,18 +261,12 @@ class Conduct:
         self._refusals += 1
         if refused.gate == "stale_health" and self._refusals <= LOOKS_AT_ONCE:
             return
-        now, chosen = self.desk.now(), seat.inputs.supplies[seat.decision.chosen]
-        later = None if refused.retry_at is None else max(0.0, (refused.retry_at - now).total_seconds())
-        pause_s = later if later is not None else self.sync.backoff_s(self._waits + 1, self.desk.chance())
-        if self.sync.quota_full is QuotaFull.FAIL_FAST:
-            pause_s = max(pause_s, self.left_s)
-        held = [chosen.id]
-        if not refused.level.startswith("supply "):
-            held = [item.id for item in seat.inputs.supplies.values() if refused.level != f"channel {chosen.channel}"
-                    or item.channel == chosen.channel]  # fmt: skip
-        hold = ends.Hold(now + timedelta(seconds=pause_s), words, None if later is None else round(later * 1000))
-        for name in held:
-            self._holds[name] = hold
+        chosen, held = seat.inputs.supplies[seat.decision.chosen], [seat.decision.chosen]
+        if refused.level == f"channel {chosen.channel}":
+            held = [item.id for item in seat.inputs.supplies.values() if item.channel == chosen.channel]
+        elif not refused.level.startswith("supply "):
+            held = list(seat.inputs.supplies)
+        self.patience.refused(held, words, refused.retry_at, self.desk.now(), self.left_s, self.desk.chance())
 
     async def _rest(self, seat: Seat) -> None:
         """Wait for a better moment, if there is one and the policy permits it; else end."""
@@ -267,7 +274,7 @@ class Conduct:
         if decision.verdict is Verdict.FAIL:
             self.unsent.append(self._round(seat, RoundOutcome.FAILED))
             raise self.ended(ends.refused(decision, self._call.model))
-        until = self._next_look(decision, now)
+        until = self.patience.next_look(decision.retry_at, now, self.desk.chance())
         if until is None or (until - now).total_seconds() >= self.left_s:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))
             raise self.ended(self._nobody(decision, until is not None))
@@ -277,18 +284,6 @@ class Conduct:
         if (verdict := await self._stalled()) is not None:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))
             raise self.ended(verdict)
-
-    def _next_look(self, decision: Decision, now: datetime) -> datetime | None:
-        """When another look may help; None where the policy forbids to wait for what would help."""
-        failed = [hold.until for hold in self._holds.values() if hold.failed and hold.until > now]
-        if self.sync.quota_full is QuotaFull.FAIL_FAST:
-            return min(failed, default=None)
-        moments = [hold.until for hold in self._holds.values() if hold.until > now]
-        if decision.retry_at is not None and decision.retry_at > now:
-            moments.append(decision.retry_at)
-        self._waits += 1
-        usual = now + timedelta(seconds=self.sync.backoff_s(self._waits, self.desk.chance()))
-        return min([*moments, usual])
 
     async def _wait(self, seconds: float) -> None:
         """Until that time is over, or something is given back; all of it is stall time (SYN-3)."""
@@ -315,23 +310,31 @@ class Conduct:
         last = max((item for item in (last, elsewhere) if item is not None), default=None)
         if not stalled(stall_ns, window, now, last):
             return None
-        return ends.stalled(stall_ns / NANOS, window, last, self._fates, self._holds)
+        return ends.stalled(stall_ns / NANOS, window, last, self._fates, self.patience.holds)
 
     def _nobody(self, decision: Decision, in_vain: bool) -> Fault:
         """`in_vain`: it might wait, but not so long."""
         if self.budget.used:
             return self._exhausted(self.opened.total_s if in_vain else None)
-        return ends.waiting(decision, self._holds, self.desk.now())
+        return ends.waiting(decision, self.patience.holds, self.desk.now())
 
     def _out_of_time(self) -> Fault:
         if self.budget.used:
             return self._exhausted(self.opened.total_s)
         if self._fates:
-            return ends.waiting(Decision(Verdict.WAIT, self._fates), self._holds, self.desk.now())
+            return ends.waiting(Decision(Verdict.WAIT, self._fates), self.patience.holds, self.desk.now())
         return Fault.of("deadline_exceeded", f"no place was found within {self.opened.total_s:g} s")
 
     def _exhausted(self, out_of_time_s: float | None = None) -> Fault:
-        return ends.exhausted(self.budget.used, self.budget.most, self._fates, self._holds, out_of_time_s)
+        return ends.exhausted(self.budget.used, self.budget.most, self._fates, self.patience.holds, out_of_time_s)
+
+    def text_for(self, started: Started, given: Mapping[str, Any] | None = None) -> bytes:
+        """The input for that Supply: the caller's own bytes, unless degradation or a batch has changed them."""
+        rule = self.opened.catalog.rules.get(started.decision.rule)
+        if rule is None and given is None:
+            return self.opened.asked.input
+        whole = self.opened.given if given is None else given
+        return encode(degrade(rule, whole).input if rule else whole)
 
     # --- The end ------------------------------------------------------------------------------------------------------
 
@@ -345,13 +348,14 @@ class Conduct:
         supply = self.tries[-1].supply if self.tries else ""
         return self._finish(CallState.SUCCEEDED, supply=supply, usage=usage, artifacts=artifacts)
 
-    def abandoned(self, started: Started | None, usage: Usage | None = None) -> None:
+    def abandoned(self, started: Started | None, used: Usage) -> None:
         """The caller has left. A try under way may have been charged, and what it held is given back."""
         if started is not None and self.tries[started.tried.number - 1].state is TryState.SENT:
             now_ns = self.desk.now_ns()
             self.clock.end_try(now_ns, consumed=True)
-            ended = self._close(started, now_ns, state=TryState.ABANDONED, possible_charge=True, usage=usage)
-            settle_call.give_back(self.desk, ended, SILENT, None, tell=False)
+            ended = self._close(started, now_ns, state=TryState.ABANDONED, possible_charge=True)
+            self._facts[ended.id] = replace(self._facts[ended.id], estimate=used)
+            settle_call.give_back(self.desk, ended, Feedback(used_tokens=used.tokens), None, tell=False)
         self._finish(CallState.ABANDONED)
 
     def _finish(self, state: CallState, **changes: object) -> Call:

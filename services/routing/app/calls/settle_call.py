@@ -45,6 +45,8 @@ class Facts:
     kind: str
     figures: dict[str, Any]
     revision: int
+    estimate: Usage | None = None
+    """What it may have used, where its provider does not say."""
 
 
 def round_of(
@@ -67,12 +69,12 @@ def give_back(desk: CallDesk, ended: Try, feedback: Feedback, told: Failure | No
         _errand(desk, _report(desk, ended, told, now))
 
 
-def after_failure(desk: CallDesk, ended: Try, fault: Fault) -> None:
+def after_failure(desk: CallDesk, ended: Try, fault: Fault, estimate: Usage | None = None) -> None:
     """What a failed try gives back."""
     ours = fault.code in NOT_SENT
     congested = fault.category is Category.CAPACITY and not ours
     untouched = ours or fault.category is Category.CAPACITY or fault.scope is Scope.CHANNEL
-    used = ended.usage.tokens if ended.usage else 0 if untouched else None
+    used = estimate.tokens if estimate else 0 if untouched else None
     pace = Pace.CONGESTED if congested else Pace.UNSAID
     feedback = Feedback(pace, (fault.retry_after_ms or 0) if congested else 0, used)
     tell = not ours and fault.category not in UNTOLD and CUT_SHORT not in fault.metadata
@@ -101,7 +103,7 @@ async def priced(desk: CallDesk, catalog: Catalog, ended: Try, facts: Facts, rep
     """What a try has cost: as its provider says, else its usage by the rule that quoted it, else its quote."""
     if report.reported_cost is not None:
         return cost_of(ended.quote, report.reported_cost, catalog.fx)
-    return await _by_usage(desk, ended, facts, report.usage) or ended.quote
+    return await _by_usage(desk, ended, facts, report.usage or facts.estimate) or ended.quote
 
 
 async def tell_alerts(desk: CallDesk, raised: Sequence[Alert]) -> None:
@@ -119,8 +121,9 @@ async def _keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tup
     carry_deadline(None)
     costs: dict[str, Money] = {}
     for item in call.tries:
-        if item.cost is None and item.usage is not None:  # what a broken or abandoned stream had used (SYN-8)
-            cost = await _by_usage(desk, item, facts[item.id], item.usage)
+        estimate = facts[item.id].estimate if item.cost is None else None
+        if estimate is not None:  # what a broken or abandoned try had used (SYN-8)
+            cost = await _by_usage(desk, item, facts[item.id], estimate)
             if cost is not None:
                 costs[item.id] = cost
     try:
@@ -157,9 +160,9 @@ async def price_all(desk: CallDesk, used: Sequence[UsageItem]) -> Sequence[Money
     return [prices[item.key].cost if item.key in prices else None for item in used]
 
 
-def succeeded_feedback(ended: Try) -> Feedback:
+def succeeded_feedback(ended: Try, estimate: Usage) -> Feedback:
     """What a success says of pace and tokens."""
-    return Feedback(Pace.SUCCEEDED, used_tokens=ended.usage.tokens if ended.usage else None)
+    return Feedback(Pace.SUCCEEDED, used_tokens=(ended.usage or estimate).tokens)
 
 
 async def _release(desk: CallDesk, lease_id: str, feedback: Feedback) -> None:

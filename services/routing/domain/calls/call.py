@@ -1,6 +1,6 @@
 """A synchronous call and its tries as values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -104,6 +104,16 @@ class Call:
             if item.cost is not None and item.cost.currency == self.currency:
                 total += item.cost
         return total
+
+
+def spent_in(tries: Iterable[Try], currency: str) -> Money:
+    """What tries have cost; one that may have been charged counts with its quote (COST-6, COST-12)."""
+    total = Money.zero(currency)
+    for item in tries:
+        amount = item.quote if item.cost is None and item.possible_charge else item.cost
+        if amount is not None and amount.currency == currency:
+            total += amount
+    return total
 
 
 def with_costs(call: Call, costs: Mapping[str, Money]) -> Call:
