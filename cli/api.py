@@ -133,6 +133,22 @@ class Api:
                 if line.startswith(b"data:"):
                     yield json.loads(line[5:])
 
+    async def chunks(self, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """The chunks of a streamed completion. Problem for a stream that broke off, told or not."""
+        whole = False
+        sent = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        async with self._asked("POST", "/v1/chat/completions", json=sent, timeout=STREAM_TIMEOUT) as response:
+            async for line in response.content:
+                if line.startswith(b"data: [DONE]"):
+                    whole = True
+                elif line.startswith(b"data:"):
+                    chunk = json.loads(line[5:])
+                    if chunk.get("error"):
+                        raise Problem(int(chunk.get("status", response.status)), chunk)
+                    yield chunk
+        if not whole:
+            raise Problem(502, {"code": "stream_interrupted", "detail": "the stream ended without its last event"})
+
     async def download(self, path: str, target: Path) -> int:
         """Write the bytes at `path` to a file, whole or not at all; their number."""
         staged = target.with_name(f".{target.name}.part")

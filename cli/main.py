@@ -13,6 +13,7 @@ from cli.commands.demo import demo
 from cli.commands.doctor import doctor
 from cli.commands.explain import explain
 from cli.commands.health import health
+from cli.commands.invoke import invoke
 from cli.commands.keys import keys
 from cli.commands.models import models
 from cli.commands.run import run
@@ -55,7 +56,10 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
     context.obj = Session(url, key, data)
 
 
-for command in (up, demo, run, catalog, models, explain, whatif, health, capacity, alerts, attempt, keys, doctor):
+STARTING = (up, demo)
+ASKING = (run, invoke, models, explain, whatif)
+OPERATING = (catalog, health, capacity, alerts, attempt, keys, doctor)
+for command in (*STARTING, *ASKING, *OPERATING):
     main.add_command(command)
 
 

@@ -104,4 +104,6 @@ def fail_with_problem(problem: Problem) -> NoReturn:
     sentence, places = problem.told()
     request = problem.body.get("request_id")
     source = f"{problem.code}, request {request}" if problem.code else f"status {problem.status}"
-    fail(sentence, REFUSED, NEXT_STEPS.get(problem.code, ""), places, source)
+    call_id = problem.body.get("call_id")
+    known = NEXT_STEPS.get(problem.code, f"`pointsman explain {call_id}` tells every try and why" if call_id else "")
+    fail(sentence, REFUSED, known, places, source)

@@ -1,4 +1,4 @@
-"""`pointsman explain`: why a task went where it went."""
+"""`pointsman explain`: why a task or a call went where it went."""
 
 from typing import Any
 from urllib.parse import quote
@@ -7,6 +7,7 @@ import click
 
 from cli import output
 from cli.api import Api, Problem
+from cli.commands.calls import show_call
 from cli.commands.health import told
 from cli.commands.replay import read_replay, show_replay
 from cli.context import Session, json_option, pass_session
@@ -18,11 +19,14 @@ from cli.context import Session, json_option, pass_session
 @json_option
 @pass_session
 def explain(session: Session, task: str, replay: bool, as_json: bool) -> None:
-    """Explain every selection of TASK, an id of a task or of a run: the four steps and each candidate's fate."""
+    """Explain every selection of TASK, an id of a task, a run or a call: the four steps and each candidate's fate."""
     if replay:
         _replay(session, task, as_json)
         return
     found, answer, refusals = session.do(lambda api: _read_all(api, task))
+    if "times" in found:
+        _show_call(found, as_json)
+        return
     if as_json:
         output.show_json({"task": found, **answer, "refusals": refusals})
         return
@@ -37,6 +41,15 @@ def explain(session: Session, task: str, replay: bool, as_json: bool) -> None:
         for refusal in refusals:
             if refusal["round"] == selection["round"]:
                 output.console.print(f"  {behind(refusal)}", highlight=False, markup=False)
+
+
+def _show_call(call: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        output.show_json(call)
+        return
+    show_call(call)
+    for selection in call["selections"]:
+        show_selection(selection)
 
 
 def behind(refusal: dict[str, Any]) -> str:
@@ -66,8 +79,16 @@ async def read(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 async def _read_all(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
-    """(the task, its selections, its refusals for health). The last are for operators; others go without."""
-    found, answer = await read(api, name)
+    """(the task, its selections, its refusals for health). The last are for operators; others go without.
+
+    A call comes alone: its record holds its selections.
+    """
+    try:
+        found, answer = await read(api, name)
+    except Problem as unknown:
+        if unknown.code not in ("not_found", "forbidden"):
+            raise
+        return await _call(api, name, unknown), {}, []
     try:
         told_to_operators = await api.get(f"/v1/operator/tasks/{found['id']}/explanation")
     except Problem as problem:
@@ -75,6 +96,15 @@ async def _read_all(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]
             raise
         return found, answer, []
     return found, answer, told_to_operators["refusals"]
+
+
+async def _call(api: Api, name: str, unknown: Problem) -> dict[str, Any]:
+    try:
+        return await api.get(f"/v1/calls/{quote(name, safe='')}")
+    except Problem as problem:
+        if problem.code not in ("not_found", "forbidden"):
+            raise
+        raise unknown from problem
 
 
 async def find_task(api: Api, name: str) -> dict[str, Any]:
@@ -93,7 +123,7 @@ async def _of_run(api: Api, name: str, unknown: Problem) -> dict[str, Any]:
     except Problem as problem:
         if problem.code != "not_found":
             raise
-        neither = {**unknown.body, "detail": f"there is no task and no run {name!r}"}
+        neither = {**unknown.body, "detail": f"there is no task, no run and no call {name!r}"}
         raise Problem(unknown.status, neither) from problem
     if not run["nodes"] or not run["nodes"][0]["task_id"]:
         raise Problem(unknown.status, {**unknown.body, "detail": f"run {run['id']} is {run['status']} without a task"})

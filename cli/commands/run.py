@@ -1,8 +1,7 @@
 """`pointsman run`: create, watch, show, list, cancel."""
 
-import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,10 @@ import click
 from cli import output
 from cli.api import Api
 from cli.context import Session, json_option, pass_session
+from cli.given import EXTENSIONS, pairs, read_input
 from cli.progress import follow
 
 TERMINAL = frozenset({"succeeded", "failed", "timed_out", "cancelled", "dead_letter"})
-EXTENSIONS = {"video/mp4": ".mp4", "image/png": ".png", "image/jpeg": ".jpg", "audio/wav": ".wav", "audio/mpeg": ".mp3"}
 
 
 @click.group()
@@ -46,7 +45,7 @@ def create(
     """Create a run from one request."""
     if save and not watch:
         output.fail("--save wants the run's files, which are there at its end", output.WRONG_USE, "add --watch")
-    body = {"model": model, "input": _input(given), "options": _pairs(options), "labels": _pairs(labels, text=True)}
+    body = {"model": model, "input": read_input(given), "options": pairs(options), "labels": pairs(labels, text=True)}
     headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
     made = session.do(lambda api: api.call("POST", "/v1/runs", body=body, headers=headers))
     if watch:
@@ -172,10 +171,15 @@ def _save(session: Session, found: Mapping[str, Any], folder: Path) -> None:
 
 async def save_artifacts(api: Api, found: Mapping[str, Any], folder: Path, stem: str = "") -> list[Path]:
     """Download a run's files into `folder`; their paths."""
+    return await download_all(api, (found.get("result") or {}).get("artifacts", ()), folder, stem or found["id"])
+
+
+async def download_all(api: Api, artifacts: Iterable[Mapping[str, Any]], folder: Path, stem: str) -> list[Path]:
+    """Download artifacts into `folder` as STEM-1.png and so on; their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for number, artifact in enumerate((found.get("result") or {}).get("artifacts", ()), start=1):
-        name = f"{stem or found['id']}-{number}{EXTENSIONS.get(artifact['media_type'], '.bin')}"
+    for number, artifact in enumerate(artifacts, start=1):
+        name = f"{stem}-{number}{EXTENSIONS.get(artifact['media_type'], '.bin')}"
         await api.download(f"/v1/artifacts/{artifact['sha256']}", folder / name)
         paths.append(folder / name)
     return paths
@@ -229,37 +233,3 @@ def _show_late(item: dict[str, Any]) -> None:
     for artifact in late["artifacts"]:
         size = output.count(artifact["bytes"], "byte")
         output.console.print(f"    {artifact['media_type']} {size} {artifact['url']}", highlight=False)
-
-
-def _input(given: str) -> Any:
-    text = given
-    if given.startswith("@"):
-        try:
-            text = Path(given[1:]).read_text(encoding="utf-8")
-        except OSError as error:
-            output.fail(f"--input: {given[1:]} cannot be read: {error.strerror}", output.WRONG_USE)
-        except UnicodeDecodeError:
-            output.fail(f"--input: {given[1:]} is no text in UTF-8", output.WRONG_USE)
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        output.fail(
-            f"--input is no JSON: {error}", output.WRONG_USE, """write it like --input '{"prompt": "a lake"}'"""
-        )
-
-
-def _pairs(given: tuple[str, ...], text: bool = False) -> dict[str, Any]:
-    pairs = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals or not name:
-            output.fail(f"{item!r} is not NAME=VALUE", output.WRONG_USE)
-        pairs[name] = value if text else _value(value)
-    return pairs
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

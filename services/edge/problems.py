@@ -102,9 +102,14 @@ def headers_of(fault: Fault) -> dict[str, str]:
     return headers
 
 
-def answer(fault: Fault, request_id: str, path: str = "") -> tuple[int, Mapping[str, str], bytes]:
-    """(status, headers, body). OpenAI's clients repeat by status; `x-should-retry` tells them what a repetition is."""
+def answer(fault: Fault, request_id: str, path: str = "", call_id: str = "") -> tuple[int, Mapping[str, str], bytes]:
+    """(status, headers, body). OpenAI's clients repeat by status; `x-should-retry` tells them what a repetition is.
+
+    `call_id`: the request had become this call before it failed.
+    """
     told, headers = problem(fault, request_id), headers_of(fault)
+    if call_id:
+        told["call_id"] = call_id
     if speaks_openai(path):
         told = with_envelope(told)
         headers["x-should-retry"] = "true" if fault.retryable else "false"

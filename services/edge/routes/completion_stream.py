@@ -102,11 +102,11 @@ class CompletionStream(Response):
             self._open.dec()
 
 
-def spelling(metrics: Metrics, request_id: str) -> Callable[[Fault], dict[str, Any]]:
+def spelling(metrics: Metrics, request_id: str, call_id: str) -> Callable[[Fault], dict[str, Any]]:
     """How a fault within a stream is told: as a problem with OpenAI's envelope, and counted as one."""
 
     def ended(fault: Fault) -> dict[str, Any]:
         metrics.counter(names.HTTP_PROBLEMS, code=fault.code).inc()
-        return problems.with_envelope(problems.problem(fault, request_id))
+        return problems.with_envelope({**problems.problem(fault, request_id), "call_id": call_id})
 
     return ended

@@ -65,7 +65,7 @@ class OpenAiRoutes:
             authenticator=self._authenticator,
             clock=self._clock,
             check_s=self._check_s,
-            ended=spelling(self._metrics, asked.request_id),
+            ended=spelling(self._metrics, asked.request_id, call_id_of(asked)),
         )
         return CompletionStream(feed.frames(), self._metrics)
 

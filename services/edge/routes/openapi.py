@@ -27,6 +27,10 @@ PROBLEM: dict[str, Any] = {
         "retryable": {"type": "boolean"},
         "category": {"enum": ["content", "request", "supply", "capacity", "unknown"]},
         "scope": {"enum": ["request", "supply", "channel", "attempt"]},
+        "call_id": {
+            "type": "string",
+            "description": "The call that failed: `GET /v1/calls/{call_id}`.",
+        },
         "errors": {
             "type": "array",
             "items": {

@@ -56,7 +56,7 @@ class Shell:
         if outlet.status:
             log.warning("http_answer_cut", extra={"code": fault.code})
             return
-        status, headers, body = problems.answer(fault, outlet.request_id, scope["path"])
+        status, headers, body = problems.answer(fault, outlet.request_id, scope["path"], scope.get(CALL_ID, ""))
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         raw.append((b"content-length", str(len(body)).encode()))
         await outlet({"type": "http.response.start", "status": status, "headers": raw})

@@ -47,6 +47,14 @@ class FakeServer(Api):
         if self.broken is not None:
             raise self.broken
 
+    async def chunks(self, body: Any) -> AsyncIterator[dict[str, Any]]:
+        """What was told, then the end."""
+        self.asked.append(("POST", "/v1/chat/completions", body))
+        for chunk in self.told:
+            yield chunk
+        if self.broken is not None:
+            raise self.broken
+
     async def download(self, path: str, target: Path) -> int:
         """Three bytes of anything."""
         return target.write_bytes(b"abc")
@@ -75,6 +83,22 @@ def a_run(status: str = "succeeded", **more: Any) -> dict[str, Any]:
     usage = {"cost": None, "attempts": 1, "supply": "a/b"}
     base = {"id": "R1", "status": status, "model": "m", "error": None, "result": None, "usage": usage, "nodes": [node]}
     return {**base, "created_at": "2026-01-31T09:30:00.123456Z", **more}
+
+
+def a_call(**more: Any) -> dict[str, Any]:
+    """A call as the API tells it."""
+    cost, usage = {"currency": "USD", "amount": "0.002"}, {"input_tokens": 9, "output_tokens": 3}
+    attempt = {
+        "number": 1, "supply": "a/b", "state": "succeeded", "latency_ms": 400.0, "time_to_first_token_ms": 90.5,
+        "usage": usage, "quote": cost, "cost": None, "possible_charge": True, "error": None,
+    }  # fmt: skip
+    times = {"wall_ms": 500.0, "productive_ms": 400.0, "stall_ms": 98.5, "overhead_ms": 1.5}
+    selection = {
+        "round": 1, "tier": "exact", "chosen": "a/b", "steps": ["fits", "is well", "is cheap", "no switch"],
+        "candidates": [], "baseline": None,
+    }  # fmt: skip
+    base = {"id": "C1", "model": "m", "status": "succeeded", "error": None, "cached": False, "supply": "a/b"}
+    return {**base, "cost": cost, "times": times, "attempts": [attempt], "selections": [selection], **more}
 
 
 def a_task(**more: Any) -> dict[str, Any]:

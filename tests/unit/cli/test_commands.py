@@ -36,7 +36,7 @@ def test_explain_says_that_there_is_neither() -> None:
     """OPS-8: an id of nothing is refused once, in one sentence."""
     said = invoke(explain, FakeServer(), "X")
     assert said.exit_code == output.REFUSED
-    assert "there is no task and no run 'X'" in said.output
+    assert "there is no task, no run and no call 'X'" in said.output
 
 
 def test_create_names_the_run_before_it_watches() -> None:
