@@ -25,7 +25,7 @@ Renamed = Mapping[str, str]
 
 SYNCHRONOUS = ("chat", "embedding", "image", "speech", "ocr")
 LONGEST_CALL_S = 3600.0
-LONGEST_SESSION = 256
+LONGEST_SESSION = 200
 BRACKETS_WITHOUT_DEPTH = 64
 ESCAPED_ASCII = re.compile(rb"\\u00[0-7]")
 """Only so can a word, or a NUL, hide from a search in the bytes."""
@@ -186,6 +186,8 @@ def place_of(pointer: str, renamed: Renamed | None) -> str:
 
     None: there too. A mapping: the fields of the input stand at the top, some under other names.
     """
+    if pointer == "/options/timeout":
+        return "/options/timeout_s"
     if renamed is None or not pointer.startswith("/input/"):
         return pointer
     name, slash, rest = pointer.removeprefix("/input/").partition("/")

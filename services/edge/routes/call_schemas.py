@@ -18,8 +18,8 @@ OPTIONS: dict[str, Any] = {
         "timeout_s": {**SECONDS, "description": "The whole of it, every try included. Absent: what the policy says."},
         "deadline_s": {**SECONDS, "description": "The same; the shorter one holds."},
         "priority": {"enum": list(PRIORITIES), "description": "Taken for the sake of runs: a call never queues."},
-        "session_id": {"type": "string", "maxLength": 256, "description": "The conversation, for records."},
-        "parent_call_id": {"type": "string", "maxLength": 256, "description": "The call that led to it, for records."},
+        "session_id": {"type": "string", "maxLength": 200, "description": "The conversation, for records."},
+        "parent_call_id": {"type": "string", "maxLength": 200, "description": "The call that led to it, for records."},
         "cache": {"type": "boolean", "description": "False: neither read nor fill the model's response cache."},
     },
 }

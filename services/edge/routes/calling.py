@@ -82,12 +82,12 @@ def _readdressed(renamed: Renamed | None) -> Iterator[None]:
     try:
         yield
     except Fault as fault:
-        if renamed is None or not fault.errors:
+        if not fault.errors:
             raise
         raise _moved(fault, renamed) from fault
 
 
-def _moved(fault: Fault, renamed: Renamed) -> Fault:
+def _moved(fault: Fault, renamed: Renamed | None) -> Fault:
     fresh = Fault.invalid(*((place_of(error.pointer, renamed), error.reason) for error in fault.errors))
     spelt = Fault.invalid(*((error.pointer, error.reason) for error in fault.errors))
     message = fresh.message if fault.message == spelt.message else fault.message

@@ -259,7 +259,7 @@ async def test_routings_words_point_into_this_body(edge: EdgeHouse) -> None:
             "/messages/0 must be a message with a role",
         )
         assert problem["error"]["param"] == "messages[0]"
-        edge.routing.fault = Fault.invalid(("/input/text", "is too long"), ("/options/timeout_s", "is too short"))
+        edge.routing.fault = Fault.invalid(("/input/text", "is too long"), ("/options/timeout", "is too short"))
         problem = check(
             await client.post("/v1/audio/speech", json={"model": "m", "input": "x"}), 422, "validation_failed"
         )
