@@ -5,10 +5,12 @@ from pathlib import Path
 import click
 
 from cli.api import server_url
+from cli.commands.adapters import adapters
 from cli.commands.alerts import alerts
 from cli.commands.attempt import attempt
 from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
+from cli.commands.classify import classify
 from cli.commands.demo import demo
 from cli.commands.doctor import doctor
 from cli.commands.explain import explain
@@ -56,10 +58,17 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
     context.obj = Session(url, key, data)
 
 
+<<<<<<< HEAD
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
 OPERATING = (catalog, health, capacity, alerts, attempt, keys, doctor)
 for command in (*STARTING, *ASKING, *OPERATING):
+=======
+for command in (
+    *(up, demo, run, catalog, models, explain, whatif, health, capacity, alerts, attempt, keys, doctor),
+    *(adapters, classify),
+):
+>>>>>>> e569d43 (Classify replies from files, and tell how far each adapter is proved)
     main.add_command(command)
 
 

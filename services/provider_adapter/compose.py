@@ -8,6 +8,7 @@ from libs.host.hosted import ComposedContext
 from libs.kernel.world import World
 from libs.materials.intake import Intake
 from pointsman.provider_adapter.v1.provider_service_pb2_grpc import add_ProviderServiceServicer_to_server
+from services.provider_adapter.adapters.quality import QUALITY
 from services.provider_adapter.adapters.registry import ADAPTERS
 from services.provider_adapter.app.cancel import CancelJob
 from services.provider_adapter.app.classify import ClassifyFailure
@@ -68,6 +69,7 @@ def assemble(
             classify=ClassifyFailure(world.clock),
             secrets=secrets,
             adapters=ADAPTERS,
+            quality=QUALITY,
             timeouts=settings.timeouts,
         )
     )

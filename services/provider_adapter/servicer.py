@@ -18,7 +18,7 @@ from services.provider_adapter.app.poll import PollJob
 from services.provider_adapter.app.reconcile import ReconcileJob
 from services.provider_adapter.app.stream import StreamCall
 from services.provider_adapter.app.submit import SubmitJob
-from services.provider_adapter.domain.adapter import Adapter
+from services.provider_adapter.domain.adapter import Adapter, Quality
 from services.provider_adapter.domain.job import Timeouts
 from services.provider_adapter.ports import Secrets
 
@@ -36,6 +36,7 @@ class UseCases:
     classify: ClassifyFailure
     secrets: Secrets
     adapters: Mapping[str, Adapter]
+    quality: Mapping[str, Quality]
     timeouts: Timeouts
 
 
@@ -100,8 +101,13 @@ class ProviderServicer(ProviderServiceServicer):
 
     async def ListAdapters(self, request: pb.ListAdaptersRequest, context: Any) -> pb.ListAdaptersResponse:
         """The dialects on offer."""
-        manifests = [self._use.adapters[name].manifest for name in sorted(self._use.adapters)]
-        return pb.ListAdaptersResponse(adapters=map(wire.adapter_to_proto, manifests))
+        use = self._use
+        return pb.ListAdaptersResponse(
+            adapters=[
+                wire.adapter_to_proto(use.adapters[name].manifest, use.quality.get(name, Quality()))
+                for name in sorted(use.adapters)
+            ]
+        )
 
     async def ClassifyFailure(self, request: pb.ClassifyFailureRequest, context: Any) -> pb.ClassifyFailureResponse:
         """Classifies a reply, by the code path of live traffic."""

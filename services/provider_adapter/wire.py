@@ -11,7 +11,7 @@ from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
 from pointsman.common.v1 import artifact_pb2, usage_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
-from services.provider_adapter.domain.adapter import Manifest
+from services.provider_adapter.domain.adapter import Manifest, Quality
 from services.provider_adapter.domain.calls import Report, Usage, Watch
 from services.provider_adapter.domain.exchange import Reply
 from services.provider_adapter.domain.inputs import JsonInput
@@ -153,7 +153,7 @@ def reconciled_to_proto(reconciled: Reconciled) -> provider_service_pb2.Reconcil
     )
 
 
-def adapter_to_proto(manifest: Manifest) -> provider_pb2.Adapter:
+def adapter_to_proto(manifest: Manifest, quality: Quality) -> provider_pb2.Adapter:
     """A dialect on offer."""
     return provider_pb2.Adapter(
         name=manifest.name,
@@ -168,6 +168,15 @@ def adapter_to_proto(manifest: Manifest) -> provider_pb2.Adapter:
         cost_fields=manifest.cost_fields,
         auth=manifest.auth.told(),
         states={theirs: state.value for theirs, state in manifest.states.items()},
+        quality=provider_pb2.AdapterQuality(
+            recorded_exchanges=quality.exchanges,
+            exchanges_with_unknown_fields=quality.unknown_fields,
+            fault_rows=quality.fault_rows,
+            reconciles=quality.reconciles,
+            prices_usage=quality.prices_usage,
+            classified_failures=quality.classified,
+            labelled_failures=quality.labelled,
+        ),
     )
 
 

@@ -41,3 +41,12 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
         )
     }
 )
+
+# Providers that speak another's dialect, by the names that people give them.
+_SPEAK_AS = {"volcengine-ark": "ark", "byteplus-modelark": "ark", "azure-openai": "azure"}
+
+
+def adapter_of(provider: str) -> str:
+    """The name of the adapter for a provider's replies; `generic` where there is none."""
+    name = _SPEAK_AS.get(provider, provider)
+    return name if name in ADAPTERS else "generic"

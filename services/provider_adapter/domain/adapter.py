@@ -57,6 +57,23 @@ class Manifest:
     ignored_fields: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How far an adapter is proved: the rungs of the ladder, each a count or a fact that `tools/ladder.py` took.
+
+    `unknown_fields` counts recorded exchanges with a field that is neither read nor ignored on purpose (0 is the rung);
+    `classified` of `labelled` are the certain failures of its providers that are classified as labelled.
+    """
+
+    exchanges: int = 0
+    unknown_fields: int = 0
+    fault_rows: int = 0
+    reconciles: bool = False
+    prices_usage: bool = False
+    classified: int = 0
+    labelled: int = 0
+
+
 LOOKUP, KEY = "lookup", "idempotency_key"
 """Asking once for our token; and, of a server that honours it as a key, the same request with the same key (ATT-6)."""
 

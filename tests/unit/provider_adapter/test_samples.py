@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from libs.faults.fault import Fault
-from services.provider_adapter.adapters.registry import ADAPTERS
+from services.provider_adapter.adapters.registry import adapter_of
 from services.provider_adapter.app.classify import ClassifyFailure
 from services.provider_adapter.domain.exchange import Reply
 from tests.support.worlds import SteeredClock
@@ -30,15 +30,8 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 SAMPLES = lines_of("provider_errors.jsonl")
 VARIATIONS = lines_of("provider_variations.jsonl")
 CERTAIN = [sample for sample in SAMPLES if not sample.get("doubtful")]
-RENAMED = {"volcengine-ark": "ark", "byteplus-modelark": "ark"}
 WHERE = re.compile(r"body\b.*|header\.[a-z-]+|status \d+.*|transport .+|state '.*'|the (job|record) .+")
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
-
-
-def own(sample: dict[str, Any]) -> str:
-    """The adapter of the sample's provider, `generic` where there is none."""
-    name = RENAMED.get(sample["provider"], sample["provider"])
-    return name if name in ADAPTERS else "generic"
 
 
 def judged(sample: dict[str, Any], adapter: str = "") -> Fault:
@@ -47,7 +40,9 @@ def judged(sample: dict[str, Any], adapter: str = "") -> Fault:
     raw = b"" if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
     headers = {name.lower(): str(value) for name, value in sample["headers"].items()}
     reply = Reply(sample["http_status"] or 0, headers, raw, sample["transport_error"] or "")
-    return ClassifyFailure(SteeredClock(NOW))(adapter or own(sample), sample["api"], sample["phase"], reply)
+    return ClassifyFailure(SteeredClock(NOW))(
+        adapter or adapter_of(sample["provider"]), sample["api"], sample["phase"], reply
+    )
 
 
 def assert_as_labelled(sample: dict[str, Any], fault: Fault) -> None:
@@ -64,7 +59,7 @@ def assert_as_labelled(sample: dict[str, Any], fault: Fault) -> None:
 @pytest.mark.parametrize("sample", CERTAIN, ids=lambda sample: sample["id"])
 def test_a_certain_sample(sample: dict[str, Any]) -> None:
     """ERR-1 ERR-1a: every certain sample is classified as labelled, by its provider's adapter and without one."""
-    for adapter in {own(sample), "generic"}:
+    for adapter in {adapter_of(sample["provider"]), "generic"}:
         assert_as_labelled(sample, judged(sample, adapter))
 
 

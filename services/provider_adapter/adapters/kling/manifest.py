@@ -23,6 +23,18 @@ MANIFEST = Manifest(
     auth=Auth(),
     reconcile_by="lookup",
     cancels=False,
+    limits={
+        "reference images": "1-4",
+        "first and last frame": "a last frame beside a first one",
+        "duration": "5 or 10 s; 3-15 s with 3.x",
+        "resolution": "720p as std, 1080p as pro",
+        "concurrency": "by resource pack, account-wide; more is refused with 1303",
+        "records": "the URL of a clip 30 days",
+    },
+    cost_fields={
+        "task.data.final_unit_deduction": "units of the resource pack",
+        "task.data.task_result.videos[].duration": "seconds",
+    },
     states={
         "submitted": JobState.QUEUED,
         "processing": JobState.RUNNING,
