@@ -58,17 +58,11 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
     context.obj = Session(url, key, data)
 
 
-<<<<<<< HEAD
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
 OPERATING = (catalog, health, capacity, alerts, attempt, keys, doctor)
-for command in (*STARTING, *ASKING, *OPERATING):
-=======
-for command in (
-    *(up, demo, run, catalog, models, explain, whatif, health, capacity, alerts, attempt, keys, doctor),
-    *(adapters, classify),
-):
->>>>>>> e569d43 (Classify replies from files, and tell how far each adapter is proved)
+OFFLINE = (adapters, classify)
+for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)
 
 
