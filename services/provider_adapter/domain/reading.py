@@ -147,6 +147,9 @@ def _field(path: str, name: str, value: Any, depth: int) -> Iterator[tuple[str, 
     if flat == "refusal" and isinstance(value, str) and value:
         yield "code", Clue(path, "refusal", depth + 1)
         return
+    if flat == "blockreason" and isinstance(value, str) and _telling(value):  # whatever it is, the prompt was blocked
+        yield from (("code", Clue(path, value, depth)), ("code", Clue(path, "content_filtered", depth)))
+        return
     if value is _FLAGS.get(flat):
         yield _FLAGGED[flat], Clue(path, "content_filtered" if _FLAGGED[flat] == "code" else flat, depth + 1)
         return
