@@ -1,4 +1,4 @@
-"""Streamed calls through RoutingService over loopback: watchdogs, switches, broken streams, callers who leave (SYN-8)."""
+"""Streamed calls through RoutingService over loopback: watchdogs, switches, broken streams, callers who leave."""
 
 from collections.abc import AsyncIterator
 
@@ -44,7 +44,7 @@ async def test_a_stream_is_passed_on_and_settled(play: CallStage):
 
 
 async def test_a_first_token_that_never_comes(play: CallStage):
-    """SYN-8, SYN-3: the watchdog ends the try, another Supply serves the same stream, nobody has heard of the first; its
+    """SYN-8, SYN-3: the watchdog ends the try, another Supply serves the stream, nobody has heard of the first; its
     time was productive, and that it may have been charged is on record."""
     play.script("a/talk", Then(chunks=(ROLE,), hangs=True))
     play.script("b/talk", Then(chunks=WORDS))

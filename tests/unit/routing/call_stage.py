@@ -39,6 +39,7 @@ from services.routing.domain.catalog import (
     Timeouts,
 )
 from services.routing.domain.decision import QuoteView
+from services.routing.domain.request_facts import DEFAULT_BILLING_MODES
 from services.routing.domain.usage import Usage
 from services.routing.ports import Priced
 from services.routing.ports.calls import Answered, Outgoing, Report
@@ -81,7 +82,7 @@ def chat_catalog(
         revision=1,
         channels=channels,
         supplies={s.id: s for s in bound},
-        prices={"tokens": Price("tokens", 1, 1, "CNY", "per_token", {})},
+        prices={"tokens": Price("tokens", 1, 1, "CNY", DEFAULT_BILLING_MODES[kind], {})},
         policies={"quick": policy},
         models={MODEL: replace(made, **model)},
     )

@@ -364,7 +364,7 @@ def stage(
         None,  # type: ignore[arg-type]  # see above
         clock,
         FakeCatalog([offers or catalog()]),
-        FakeHealth(effect),
+        FakeHealth(effect, clock=clock),
         FakeCapacity(clock, effect),
         FakeQuotes(effect),
         FakeProvider(effect),

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from libs.faults.fault import Fault
 from services.routing.domain.catalog import Catalog
@@ -29,6 +30,9 @@ class FakeHealth:
     unheard_of: set[str] = field(default_factory=set)
     """Supplies that were never declared to it."""
     away: Fault | None = None
+    heals: dict[str, datetime] = field(default_factory=dict)
+    """Supplies that are healthy again from that time on, by `clock`."""
+    clock: Any = None
     causes: dict[tuple[str, str, int], HealthCause] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     """Histories that do not fold, and why."""
@@ -52,7 +56,8 @@ class FakeHealth:
         await self.effect("health.snapshot")
         if self.away:
             raise self.away
-        return dict(self.channels), dict(self.supplies)
+        healed = {key for key, at in self.heals.items() if self.clock.now() >= at}
+        return dict(self.channels), {key: view for key, view in self.supplies.items() if key not in healed}
 
     async def report(
         self, attempt: Attempt, failure: Failure | None, dispatched_at: datetime, observed_at: datetime

@@ -9,8 +9,9 @@ Laws of this file:
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from services.routing.domain.calls.call import Call, CallState, Changed, Try, Tr
 from services.routing.domain.calls.patience import Patience
 from services.routing.domain.calls.retry_budget import Next, RetryBudget, consumes
 from services.routing.domain.calls.sizing import facts_to_quote
-from services.routing.domain.calls.stall_clock import NANOS, StallClock, stalled
+from services.routing.domain.calls.stall_clock import NANOS, StallClock, until_stalled_s
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.decision import Decision, Fate, HealthView, Verdict
@@ -76,6 +77,8 @@ class Conduct:
         self.changed: Changed | None = None
         self._fates: tuple[Fate, ...] = ()
         self._refusals = 0
+        self._elsewhere: datetime | None = None
+        """The last success of the scope in another process, as far as it was asked for."""
         self._rounds = 0
         self._sent_ns = 0
         self._first_ns: int | None = None
@@ -278,9 +281,7 @@ class Conduct:
         if until is None or (until - now).total_seconds() >= self.left_s:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))
             raise self.ended(self._nobody(decision, until is not None))
-        window = self.sync.stall_window_s
-        before_verdict = max(0.0, window - self.clock.stall_ns(self.desk.now_ns()) / NANOS)
-        await self._wait(min(max(0.0, (until - now).total_seconds()), before_verdict or window))
+        await self._wait(min((until - now).total_seconds(), self._until_stalled_s() or self.sync.stall_window_s))
         if (verdict := await self._stalled()) is not None:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))
             raise self.ended(verdict)
@@ -297,20 +298,25 @@ class Conduct:
             hearing.cancel()
             self.clock.end_wait(self.desk.now_ns())
 
+    def _until_stalled_s(self) -> float:
+        known = self.desk.memory.successes.get(self._call.model)
+        last = max((item for item in (known, self._elsewhere) if item is not None), default=None)
+        stall_ns = self.clock.stall_ns(self.desk.now_ns())
+        return until_stalled_s(stall_ns, self.sync.stall_window_s, self.desk.now(), last)
+
     async def _stalled(self) -> Fault | None:
-        """SYN-5: the verdict, asked only where this call's own share of it has come about."""
-        stall_ns, now, window = self.clock.stall_ns(self.desk.now_ns()), self.desk.now(), self.sync.stall_window_s
+        """SYN-5: the verdict. Others are asked only where it would fall by what this process knows."""
+        if self._until_stalled_s() > 0:
+            return None
+        window_s, now = self.sync.stall_window_s, self.desk.now()
+        with suppress(Fault):  # if nobody can say, what this process knows decides
+            since = now - timedelta(seconds=window_s)
+            self._elsewhere = await self.desk.store.last_success(self._call.model, since)
+        if self._until_stalled_s() > 0:
+            return None
+        stall_s = self.clock.stall_ns(self.desk.now_ns()) / NANOS
         last = self.desk.memory.successes.get(self._call.model)
-        if not stalled(stall_ns, window, now, last):
-            return None
-        try:
-            elsewhere = await self.desk.store.last_success(self._call.model, now - timedelta(seconds=window))
-        except Fault:
-            elsewhere = None  # nobody can say: what this process knows decides
-        last = max((item for item in (last, elsewhere) if item is not None), default=None)
-        if not stalled(stall_ns, window, now, last):
-            return None
-        return ends.stalled(stall_ns / NANOS, window, last, self._fates, self.patience.holds)
+        return ends.stalled(stall_s, window_s, last, self._fates, self.patience.holds)
 
     def _nobody(self, decision: Decision, in_vain: bool) -> Fault:
         """`in_vain`: it might wait, but not so long."""

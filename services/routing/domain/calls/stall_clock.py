@@ -7,7 +7,7 @@ Laws of this file:
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 NANOS = 1_000_000_000
@@ -96,8 +96,12 @@ class StallClock:
         return passed
 
 
-def stalled(stall_ns: int, window_s: float, now: datetime, last_success: datetime | None) -> bool:
-    """SYN-5. `last_success` of anybody in the scope; None = never, which is infinitely long ago."""
-    if stall_ns < nanos(window_s):
-        return False
-    return last_success is None or now - last_success >= timedelta(seconds=window_s)
+def until_stalled_s(stall_ns: int, window_s: float, now: datetime, last_success: datetime | None) -> float:
+    """SYN-5: how much longer a call must only wait, and nothing succeed, until it is stalled; 0 = it is.
+
+    `last_success` is that of anybody in the scope; None = never, which is infinitely long ago.
+    """
+    own = max(0, nanos(window_s) - stall_ns) / NANOS
+    if last_success is None:
+        return own
+    return max(own, window_s - (now - last_success).total_seconds())
