@@ -73,8 +73,8 @@ def with_envelope(told: dict[str, Any]) -> dict[str, Any]:
     """The problem with OpenAI's envelope beside its own members."""
     status = told["status"]
     kind = OPENAI_TYPES.get(status) or ("server_error" if status >= 500 else "invalid_request_error")
-    param = next((_parameter(item["pointer"]) for item in told.get("errors", ())), None)
-    error = {"message": told["detail"], "type": kind, "param": param or None, "code": told["code"]}
+    param = next((_parameter(item["pointer"]) for item in told.get("errors", ()) if item["pointer"][:1] == "/"), None)
+    error = {"message": told["detail"], "type": kind, "param": param, "code": told["code"]}
     return {**told, "error": error}
 
 
