@@ -126,7 +126,7 @@ def _times(message: call_pb2.CallTimes) -> call_shapes.CallTimes:
 
 
 def _milliseconds(message: Duration) -> float:
-    return message.ToMicroseconds() / 1000
+    return message.ToNanoseconds() / 1_000_000
 
 
 def _usage(message: usage_pb2.Usage) -> call_shapes.Usage:
