@@ -20,16 +20,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from services.studio.desk import Desk
-from services.studio.dialects import kling
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.renders import Renders
 from services.studio.routes.connection import CuttableProtocol
 from services.studio.routes.door import Call, Door, Handler
-from services.studio.routes.kling_tasks import KlingRoutes
 from services.studio.routes.lab import BASES, LabRoutes
-from services.studio.routes.ocr import OcrRoutes
-from services.studio.routes.talk import TalkRoutes
-from services.studio.routes.tasks import TaskRoutes
+from services.studio.routes.menu import menu
 from services.studio.routes.works import WorkRoutes
 from services.studio.settings import StudioConfig
 
@@ -111,47 +107,18 @@ class Studio:
         return Starlette(routes=routes)
 
     def _account_routes(self, account_id: str, prefix: str) -> list[BaseRoute]:
-        tasks, works = TaskRoutes(self._desk, self._renders), WorkRoutes(self._desk)
-        kling_tasks, talk = KlingRoutes(self._desk, self._renders), TalkRoutes(self._desk)
-        table: dict[str, list[tuple[str, str, Handler]]] = {
-            "ark": [
-                ("POST", "/contents/generations/tasks", tasks.create),
-                ("GET", "/contents/generations/tasks", tasks.list),
-                ("GET", "/contents/generations/tasks/{task_id}", tasks.get),
-                ("DELETE", "/contents/generations/tasks/{task_id}", tasks.delete),
-                ("POST", "/images/generations", works.ark_images),
-            ],
-            "kling": [
-                entry
-                for path in kling.ROUTES
-                for entry in (
-                    ("POST", path, kling_tasks.create),
-                    ("GET", path, kling_tasks.list),
-                    ("GET", f"{path}/{{task_id}}", kling_tasks.get),
-                )
-            ],
-            "local-ocr": [("POST", "/ocr", OcrRoutes(self._desk).read)],
-            "openai": [
-                ("GET", "/models", works.models),
-                ("GET", "/models/{model:path}", works.one_model),
-                ("POST", "/chat/completions", talk.chat),
-                ("POST", "/embeddings", talk.embeddings),
-                ("POST", "/images/generations", works.openai_images),
-                ("POST", "/images/edits", works.openai_images),
-                ("POST", "/audio/speech", works.speech),
-            ],
-        }
         dialect = self._config.accounts[account_id].dialect
         base = prefix + BASES[dialect]
         door = Door(self._desk, account_id)
         routes: list[BaseRoute] = [
             Route(base + path, _endpoint(door, prefix, handler), methods=[method])
-            for method, path, handler in table[dialect]
+            for method, path, handler in menu(dialect, self._desk, self._renders)
         ]
         every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-        routes.append(Route(base + "/{rest:path}", _endpoint(door, prefix, _nothing_here), methods=every))
         if prefix:
-            routes.append(Route(prefix + "/files/{name}", _endpoint(door, prefix, works.file, open_to_all=True)))
+            file = _endpoint(door, prefix, WorkRoutes(self._desk).file, open_to_all=True)
+            routes.append(Route(prefix + "/files/{name}", file))  # before everything else below a base without a path
+        routes.append(Route(base + "/{rest:path}", _endpoint(door, prefix, _nothing_here), methods=every))
         return routes
 
     async def _index(self, request: Request) -> Response:

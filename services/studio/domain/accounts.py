@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-DIALECTS = ("ark", "kling", "local-ocr", "openai")
+DIALECTS = ("ark", "kling", "local-ocr", "minimax", "openai")
 PLAIN = ("ark", "openai")
 """The dialects of the un-prefixed paths. Kling's are OpenAI's too, so its accounts have their prefix alone."""
-MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks", "waves")
+MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks", "waves", "floes")
 KINDS = ("video", "image", "speech", "chat", "embedding", "ocr")
 DRAWN = ("video", "image")
 """The kinds whose work has a look."""

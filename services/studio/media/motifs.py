@@ -81,6 +81,24 @@ def waves(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, ch
         draw.line(points, fill=(*palette[1 + row % 2], 170), width=max(1, height // 160))
 
 
+def floes(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, chance: random.Random) -> None:
+    """Broken plates of ice on dark water."""
+    width, height = size
+    for _ in range(14):
+        x, y = width * chance.random(), height * chance.uniform(0.55, 0.95)
+        wide, flat = width * chance.uniform(0.04, 0.12), height * chance.uniform(0.015, 0.04)
+        corners = [
+            (x - wide, y),
+            (x - wide * 0.4, y - flat),
+            (x + wide * 0.7, y - flat * 0.8),
+            (x + wide, y + flat * 0.3),
+        ]
+        draw.polygon([*corners, (x - wide * 0.2, y + flat)], fill=(*palette[2], 215))
+        draw.line(
+            [corners[0], (x - wide * 0.2, y + flat), corners[3]], fill=(*palette[1], 230), width=max(1, height // 180)
+        )
+
+
 # By the names in domain/accounts.
 MOTIFS: dict[str, Motif] = {
     "curtains": curtains,
@@ -89,4 +107,5 @@ MOTIFS: dict[str, Motif] = {
     "petals": petals,
     "sparks": sparks,
     "waves": waves,
+    "floes": floes,
 }

@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.studio.archive import Post, Submission
 from services.studio.desk import Desk
-from services.studio.dialects import ark, kling, local_ocr, openai
+from services.studio.dialects import ark, kling, local_ocr, minimax, openai
 from services.studio.domain import markers
 from services.studio.domain.accounts import Account, Model
 from services.studio.domain.jobs import Failure, Task
@@ -37,6 +37,7 @@ DIALECTS: Mapping[str, ModuleType] = {
     "ark": ark,
     "kling": kling,
     "local-ocr": local_ocr,
+    "minimax": minimax,
     "openai": openai,
 }
 
@@ -136,7 +137,7 @@ class Door:
     def _facts(self, call: Call) -> Facts:
         fields = call.body if isinstance(call.body, Mapping) else {}
         model, prompt, token = str(fields.get(call.dialect.MODEL) or ""), prompt_of(fields), call.client_token
-        task_id = call.request.path_params.get("task_id")
+        task_id = call.request.path_params.get("task_id") or call.request.query_params.get("task_id")
         task = self._desk.archive.task(call.account.id, task_id) if task_id else None
         if task is not None:
             model, prompt, token = task.model, task.job.prompt, task.job.safety_identifier

@@ -30,7 +30,7 @@ from services.studio.compose import Studio
 from services.studio.settings import Render, StudioConfig
 
 SEEDANCE = "doubao-seedance-2-0-260128"
-DIALECTS = {"dahlia": "openai"}
+DIALECTS = {"glacier": "minimax", "dahlia": "openai"}
 CALL_S = 60.0
 POLL_S = 0.02
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.studio.dialects import ark, kling, local_ocr, openai
+from services.studio.dialects import ark, kling, local_ocr, minimax, openai
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.settings import StudioConfig
 
@@ -51,7 +51,7 @@ def test_moderation_is_told_by_code_and_stage():
     assert (unreadable["type"], unreadable["code"]) == ("image_generation_user_error", "invalid_image_file")
 
 
-@pytest.mark.parametrize("dialect", [ark, kling, local_ocr, openai])
+@pytest.mark.parametrize("dialect", [ark, kling, local_ocr, minimax, openai])
 def test_every_reason_has_a_code_in_every_dialect(dialect):
     """No refusal is without a wording: each dialect maps every reason."""
     assert set(dialect.CODES) == set(Reason)
