@@ -18,6 +18,7 @@ from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServ
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.call_turn import seat_all
+from services.routing.app.calls.end_orphans import EndOrphans, forget_calls
 from services.routing.app.calls.settle_call import price_all
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
 from services.routing.app.check_histories import CheckHistories
@@ -56,6 +57,7 @@ ROUTING_SERVICE = "pointsman.routing.v1.RoutingService"
 CATALOG_SERVICE = "pointsman.routing.v1.CatalogService"
 PUSH_INTERVAL_S = 1.0
 LATE_INTERVAL_S = 15.0
+FORGET_INTERVAL_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,15 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
         WorkQueue(desk, Lane.FOLLOW, settings.follow_concurrency, perform_step, settings.follow_per_s),
     )
     push = CatalogPush(view, desk.health, desk.capacity, desk.quotes, world.clock)
-    catalog_desk = CatalogDesk(stores.catalog, view, desk.provider, world.clock, tell=push.tick)
-    tickers = _tickers(desk, queues, push, catalog_desk)
+    catalog_desk = CatalogDesk(
+        stores.catalog,
+        view,
+        desk.provider,
+        world.clock,
+        tell=push.tick,
+        longest_lease_s=settings.capacity_ttl_max_s,
+    )
+    tickers = _tickers(desk, calls, queues, push, catalog_desk)
 
     async def drain() -> None:
         await asyncio.gather(*(queue.drain() for queue in queues))
@@ -159,7 +168,11 @@ def _call_desk(desk: Desk, channels: Any, stores: Stores) -> CallDesk:
 
 
 def _tickers(
-    desk: Desk, queues: tuple[WorkQueue, WorkQueue], push: CatalogPush, catalog_desk: CatalogDesk
+    desk: Desk,
+    calls: CallDesk,
+    queues: tuple[WorkQueue, WorkQueue],
+    push: CatalogPush,
+    catalog_desk: CatalogDesk,
 ) -> tuple[Ticker, ...]:
     settings, world = desk.settings, desk.world
 
@@ -181,6 +194,7 @@ def _tickers(
         desk.usher.on_hint, desk.usher.on_woken = usher.wake, scans[0].wake
         catalog_desk.changed.append(pushing.wake)
     health = HealthFollower(desk)
+    orphans = EndOrphans(calls)
     renew_s = settings.renew_interval_s
     return (  # stopped from the last to the first: claims are kept until nothing but the steps in hand is left
         Ticker("routing.claims", prolong, world=world, interval_s=settings.heartbeat_s, backoff_max_s=1.0),
@@ -191,6 +205,8 @@ def _tickers(
         Ticker("routing.outcomes", partial(tell_outcomes, desk), world=world, interval_s=settings.report_interval_s),
         Ticker("routing.late", partial(hear_late, desk), world=world, interval_s=LATE_INTERVAL_S),
         *_checks(desk),
+        Ticker("routing.orphans", orphans, world=world, interval_s=settings.orphan_interval_s),
+        Ticker("routing.old_calls", partial(forget_calls, calls), world=world, interval_s=FORGET_INTERVAL_S),
         usher,
         *scans,
     )

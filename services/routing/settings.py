@@ -56,6 +56,10 @@ class Settings:
     """Time limit of every call to a peer but submissions and polls."""
     delivery_s: float = 120.0
     """Time beyond the provider's own answer in which media are fetched and stored."""
+    call_retention_s: float = 7 * 86_400.0
+    """How long synchronous calls stay on record after their end."""
+    orphan_interval_s: float = 15.0
+    """How often calls whose process died are looked for."""
     pool_size: int = 8
     """Database connections kept."""
     drain_s: float = 10.0

@@ -91,6 +91,8 @@ class CatalogDesk:
     clock: Clock
     changed: list[Callable[[], None]] = field(default_factory=list)
     tell: Callable[[], Awaitable[object]] | None = None
+    longest_lease_s: float = 120.0
+    """The longest time to live that capacity grants: no synchronous call may take longer (SYN-12)."""
 
     async def commit(self, base: int, plan: Plan) -> None:
         """Write a plan that changes something, and let this process know. Fault `revision_conflict` if overtaken."""

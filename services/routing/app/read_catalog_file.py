@@ -2,7 +2,8 @@
 
 from libs.faults.fault import Fault, FieldError
 from services.routing.app.catalog_desk import CatalogDesk
-from services.routing.domain.catalog import Catalog, Channel
+from services.routing.domain.calls.sync_settings import incoherences, sync_of
+from services.routing.domain.catalog import Catalog, Channel, Policy
 from services.routing.domain.catalog_file import CatalogFile, ObjectKind, read_file
 from services.routing.domain.catalog_history import Holdings
 from services.routing.domain.catalog_links import link_faults
@@ -28,7 +29,7 @@ async def checked_file(desk: CatalogDesk, text: str, kept: Catalog | None) -> tu
     except CatalogTextError as error:
         raise refused([("", str(error))]) from error
     around = await desk.around(_channels(file, kept))
-    faults = [*file.faults, *link_faults(file, kept, around.adapters)]
+    faults = [*file.faults, *link_faults(file, kept, around.adapters), *_sync_faults(file, desk.longest_lease_s)]
     if faults:
         raise refused(faults)
     return file, around
@@ -40,6 +41,20 @@ def refused(faults: list[tuple[str, str]]) -> Fault:
     more = [f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
     errors = tuple(FieldError(path, reason) for path, reason in faults)
     return Fault.of("catalog_invalid", "\n".join([*lines[:SHOWN], *more]), errors=errors)
+
+
+def _sync_faults(file: CatalogFile, lease_s: float) -> list[tuple[str, str]]:
+    """Settings of synchronous calls that cannot be kept to (SYN-12)."""
+    found: list[tuple[str, str]] = []
+    for declared in file.of_kind(ObjectKind.POLICY):
+        if isinstance(declared.value, Policy) and declared.value.sync and not _is_faulty(file, f"{declared.path}.sync"):
+            wrong = incoherences(sync_of(declared.value), lease_s)
+            found += [(f"{declared.path}.sync.{name}", reason) for name, reason in wrong]
+    return found
+
+
+def _is_faulty(file: CatalogFile, path: str) -> bool:
+    return any(place.startswith(path) for place, _ in file.faults)
 
 
 def _channels(file: CatalogFile, kept: Catalog | None) -> Catalog:

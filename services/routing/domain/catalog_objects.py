@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from services.routing.domain.calls.sync_settings import watchdog_incoherence
 from services.routing.domain.catalog import (
     Admin,
     Binding,
@@ -131,9 +132,11 @@ def _timeouts(reader: SpecReader) -> Timeouts:
         connect_s=nested.number("connect_s", usual.connect_s, high=DAY_S),
         submit_s=nested.number("submit_s", usual.submit_s, high=DAY_S),
         poll_s=nested.number("poll_s", usual.poll_s, high=DAY_S),
-        ttft_s=nested.number("ttft_s", usual.ttft_s, high=DAY_S),
-        inter_token_s=nested.number("inter_token_s", usual.inter_token_s, high=DAY_S),
+        ttft_s=nested.number("ttft_s", usual.ttft_s, high=DAY_S, above=False),
+        inter_token_s=nested.number("inter_token_s", usual.inter_token_s, high=DAY_S, above=False),
     )
+    if lacking := watchdog_incoherence(timeouts):
+        nested.fault("ttft_s" if timeouts.ttft_s <= 0 else "inter_token_s", lacking)
     nested.close()
     return timeouts
 

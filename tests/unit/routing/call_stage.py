@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -141,6 +141,8 @@ class ScriptedProvider:
     """By Supply id, what its next calls meet; after the last one, the last one again."""
     calls: list[tuple[str, Outgoing]] = field(default_factory=list)
     """(Supply id, what was sent), whatever became of it."""
+    answer: Callable[[Outgoing], Mapping[str, Any]] | None = None
+    """What an answer says, where it depends on what was sent."""
     left: list[str] = field(default_factory=list)
     """Supplies whose stream was ended by us."""
 
@@ -162,7 +164,8 @@ class ScriptedProvider:
             await asyncio.Event().wait()
         if then.fault:
             raise then.fault
-        return Answered(json.dumps(then.output).encode(), then.report, then.artifacts)
+        output = self.answer(outgoing) if self.answer else then.output
+        return Answered(json.dumps(output).encode(), then.report, then.artifacts)
 
     async def stream(
         self, channel: Channel, supply: Supply, outgoing: Outgoing

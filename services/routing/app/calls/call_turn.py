@@ -39,6 +39,8 @@ class Ask:
     selector: Selector
     spent: Money
     left_s: float
+    prefer: str = ""
+    """A Supply that comes before all others, where it survives."""
     tried: tuple[str, ...] = ()
     not_before: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -171,7 +173,9 @@ def _inputs(ask: Ask, catalog: Catalog, model: Model, quotes: Mapping[str, Quote
         permitted=may_use(catalog, ask.request.tenant, model),
         prices=offer.prices,
         not_before=ask.not_before,
-        ranks=ranks_of(ask.selector, offer.supplies, ask.desk.memory.rota(model.id), flying),
+        ranks={ask.prefer: -1}
+        if ask.prefer
+        else ranks_of(ask.selector, offer.supplies, ask.desk.memory.rota(model.id), flying),
     )
     return views.seen_by(bare)
 

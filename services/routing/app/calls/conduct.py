@@ -7,11 +7,9 @@ Laws of this file:
 - whatever ends the call, it leaves one record of it.
 """
 
-import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -23,15 +21,16 @@ from services.routing.app.calls import settle_call
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.call_turn import Ask, Seat, take_seat
 from services.routing.app.calls.open_call import Opened
+from services.routing.app.calls.waiting import Waiting
 from services.routing.app.desk import alerts_of, failure_of
 from services.routing.domain.calls import ends
 from services.routing.domain.calls.call import Call, CallState, Changed, Try, TryState, spent_in
 from services.routing.domain.calls.patience import Patience
 from services.routing.domain.calls.retry_budget import Next, RetryBudget, consumes
-from services.routing.domain.calls.sizing import facts_to_quote
-from services.routing.domain.calls.stall_clock import NANOS, StallClock, until_stalled_s
+from services.routing.domain.calls.sizing import facts_to_quote, input_tokens
+from services.routing.domain.calls.stall_clock import NANOS, StallClock
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S
-from services.routing.domain.catalog import Channel, Supply
+from services.routing.domain.catalog import Channel, Kind, Supply
 from services.routing.domain.decision import Decision, Fate, HealthView, Verdict
 from services.routing.domain.degradation import degrade
 from services.routing.domain.feedback import Feedback
@@ -42,6 +41,8 @@ from services.routing.ports import Refused
 from services.routing.ports.calls import Intent, Report
 
 encode = msgspec.json.Encoder().encode
+MISSED = frozenset({TryState.FAILED, TryState.UNKNOWN})
+"""Tries that speak against their Supply."""
 OVERDUE_S = 30.0
 """A call that has not ended so long after its last lease is over has lost its process."""
 LOOKS_AT_ONCE = 8
@@ -70,16 +71,19 @@ class Conduct:
         self.began_at = desk.now()
         self.clock = StallClock(self.began_ns)
         self.budget = RetryBudget(opened.sync.max_attempts)
+        self.request = opened.request
+        """What the next try is to do: all of it, or what is left of it (`batches`)."""
+        self.prefer = ""
         self.patience = Patience(opened.sync)
+        self.waiting = Waiting(desk, opened.model.id, opened.sync.stall_window_s, self.clock)
         self.tries: list[Try] = []
         self.unsent: list[SelectionRound] = []
         """Rounds that no try came of."""
         self.changed: Changed | None = None
         self._fates: tuple[Fate, ...] = ()
         self._refusals = 0
-        self._elsewhere: datetime | None = None
-        """The last success of the scope in another process, as far as it was asked for."""
         self._rounds = 0
+        self._under_way: Started | None = None
         self._sent_ns = 0
         self._first_ns: int | None = None
         self._facts: dict[str, settle_call.Facts] = {}
@@ -103,8 +107,13 @@ class Conduct:
 
     # --- A place ------------------------------------------------------------------------------------------------------
 
-    async def start(self) -> Started:
-        """The next try, its intent durable. Raises the Fault with which the call ends where there is none."""
+    async def start(self, digest: Mapping[str, Any] | None = None) -> Started:
+        """The next try, its intent durable. Raises the Fault with which the call ends where there is none.
+
+        `digest` is that of what the try is to do, where it is not the whole of the request.
+        """
+        if digest is not None:
+            self.request = replace(self.request, input=digest)
         while True:
             if self.left_s <= 0:
                 raise self.ended(self._out_of_time())
@@ -123,11 +132,12 @@ class Conduct:
     def _ask(self) -> Ask:
         return Ask(
             desk=self.desk,
-            request=self.opened.request,
+            request=self.request,
             selector=self.sync.selector,
             spent=spent_in(self.tries, self._call.currency),
             left_s=self.left_s,
-            tried=tuple(item.supply for item in self.tries if item.state is not TryState.CONGESTED),
+            prefer=self.prefer,
+            tried=tuple(item.supply for item in self.tries if item.state in MISSED),
             not_before={name: hold.until for name, hold in self.patience.holds.items()},
         )
 
@@ -170,7 +180,8 @@ class Conduct:
         self._facts[tried.id] = settle_call.Facts(str(self.kind), figures, inputs.catalog_revision)
         self._sent_ns, self._first_ns = self.desk.now_ns(), None
         self.clock.begin_try(self._sent_ns)
-        return Started(tried, inputs.channels[supply.channel], supply, decision)
+        self._under_way = Started(tried, inputs.channels[supply.channel], supply, decision)
+        return self._under_way
 
     def _round(self, seat: Seat, outcome: RoundOutcome, note: str = "") -> SelectionRound:
         self._rounds += 1
@@ -281,42 +292,10 @@ class Conduct:
         if until is None or (until - now).total_seconds() >= self.left_s:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))
             raise self.ended(self._nobody(decision, until is not None))
-        await self._wait(min((until - now).total_seconds(), self._until_stalled_s() or self.sync.stall_window_s))
-        if (verdict := await self._stalled()) is not None:
+        verdict = await self.waiting.wait((until - now).total_seconds(), self._fates, self.patience.holds)
+        if verdict is not None:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))
             raise self.ended(verdict)
-
-    async def _wait(self, seconds: float) -> None:
-        """Until that time is over, or something is given back; all of it is stall time (SYN-3)."""
-        self.clock.begin_wait(self.desk.now_ns())
-        sleeping = asyncio.ensure_future(self.desk.world.clock.sleep(seconds))
-        hearing = asyncio.ensure_future(self.desk.memory.room.wait())
-        try:
-            await asyncio.wait((sleeping, hearing), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleeping.cancel()
-            hearing.cancel()
-            self.clock.end_wait(self.desk.now_ns())
-
-    def _until_stalled_s(self) -> float:
-        known = self.desk.memory.successes.get(self._call.model)
-        last = max((item for item in (known, self._elsewhere) if item is not None), default=None)
-        stall_ns = self.clock.stall_ns(self.desk.now_ns())
-        return until_stalled_s(stall_ns, self.sync.stall_window_s, self.desk.now(), last)
-
-    async def _stalled(self) -> Fault | None:
-        """SYN-5: the verdict. Others are asked only where it would fall by what this process knows."""
-        if self._until_stalled_s() > 0:
-            return None
-        window_s, now = self.sync.stall_window_s, self.desk.now()
-        with suppress(Fault):  # if nobody can say, what this process knows decides
-            since = now - timedelta(seconds=window_s)
-            self._elsewhere = await self.desk.store.last_success(self._call.model, since)
-        if self._until_stalled_s() > 0:
-            return None
-        stall_s = self.clock.stall_ns(self.desk.now_ns()) / NANOS
-        last = self.desk.memory.successes.get(self._call.model)
-        return ends.stalled(stall_s, window_s, last, self._fates, self.patience.holds)
 
     def _nobody(self, decision: Decision, in_vain: bool) -> Fault:
         """`in_vain`: it might wait, but not so long."""
@@ -354,9 +333,21 @@ class Conduct:
         supply = self.tries[-1].supply if self.tries else ""
         return self._finish(CallState.SUCCEEDED, supply=supply, usage=usage, artifacts=artifacts)
 
-    def abandoned(self, started: Started | None, used: Usage) -> None:
+    def found(self, artifacts: tuple[Artifact, ...]) -> Call:
+        """Keep the call as served by the response cache: it has cost nothing."""
+        return self._finish(CallState.SUCCEEDED, cached=True, artifacts=artifacts)
+
+    def estimate(self, started: Started) -> Usage:
+        """What a try has surely used once it was sent: the tokens that there are to read."""
+        if self.kind is not Kind.CHAT and self.kind is not Kind.EMBEDDING:
+            return Usage()
+        return Usage(input_tokens=input_tokens(self.kind, started.decision.input))
+
+    def abandoned(self, used: Usage | None = None) -> None:
         """The caller has left. A try under way may have been charged, and what it held is given back."""
-        if started is not None and self.tries[started.tried.number - 1].state is TryState.SENT:
+        started = self._under_way
+        if started is not None and self.tries[-1].state is TryState.SENT:
+            used = used or self.estimate(started)
             now_ns = self.desk.now_ns()
             self.clock.end_try(now_ns, consumed=True)
             ended = self._close(started, now_ns, state=TryState.ABANDONED, possible_charge=True)

@@ -13,6 +13,7 @@ from contextlib import aclosing
 
 from libs.faults.fault import Fault
 from libs.faults.registry import Category
+from services.routing.app.calls.answers import Shelf
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.conduct import Conduct, Started
 from services.routing.app.calls.invoke import not_answered
@@ -27,9 +28,16 @@ from services.routing.ports.calls import Outgoing, Report
 
 async def invoke_stream(desk: CallDesk, asked: Asked) -> AsyncGenerator[bytes | Call, None]:
     """The pieces, and at the very end the call as it ended. Raises the Fault with which it ended otherwise."""
-    conduct = Conduct(desk, await open_call(desk, asked))
-    started: Started | None = None
+    opened = await open_call(desk, asked)
+    conduct, shelf = Conduct(desk, opened), Shelf(desk, opened)
+    if (kept := await shelf.find()) is not None:
+        for chunk in kept.pieces:
+            yield chunk
+        yield conduct.found(kept.artifacts)
+        return
+    given: list[bytes] = []
     heard = Heard(0)
+    finish_reason = ""
     try:
         while True:
             started = await conduct.start()
@@ -38,16 +46,20 @@ async def invoke_stream(desk: CallDesk, asked: Asked) -> AsyncGenerator[bytes | 
                 async with aclosing(_pieces(conduct, started, heard)) as pieces:
                     async for piece in pieces:
                         if isinstance(piece, Report):
+                            finish_reason = piece.finish_reason
                             await conduct.succeeded(started, piece, heard.estimate())
                             break
+                        if shelf.used:
+                            given.append(piece)
                         yield piece
             except Fault as fault:
                 conduct.failed(started, _honest(fault, heard), heard.estimate() if heard.begun else None)
                 continue
             break
     except (asyncio.CancelledError, GeneratorExit):
-        conduct.abandoned(started, heard.estimate())
+        conduct.abandoned(heard.estimate() if heard.begun else None)
         raise
+    shelf.keep(given, finish_reason, conduct.changed is not None)
     yield conduct.finished(conduct.tries[-1].usage)
 
 

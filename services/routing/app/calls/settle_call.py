@@ -15,6 +15,7 @@ from libs.kernel.deadlines import carry_deadline
 from libs.kernel.money import Money
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.desk import failure_of
+from services.routing.app.record import FIRST_PAUSE_S, PASSING, TRIES
 from services.routing.domain.attempts import cost_of
 from services.routing.domain.calls.call import Call, Try, with_costs
 from services.routing.domain.catalog import Catalog, Supply
@@ -126,10 +127,17 @@ async def _keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tup
             cost = await _by_usage(desk, item, facts[item.id], estimate)
             if cost is not None:
                 costs[item.id] = cost
-    try:
-        await desk.store.end(with_costs(call, costs), rounds)
-    except Fault as fault:
-        log.warning("call %s ended as %s, and its record was not kept: %s", call.id, call.state, fault)
+    pause_s = FIRST_PAUSE_S
+    for left in reversed(range(TRIES)):
+        try:
+            await desk.store.end(with_costs(call, costs), rounds)
+            return
+        except Fault as fault:
+            if fault.code not in PASSING or not left:
+                log.warning("call %s ended as %s, and its record was not kept: %s", call.id, call.state, fault)
+                return
+        await desk.world.clock.sleep(pause_s)
+        pause_s *= 2
 
 
 async def _by_usage(desk: CallDesk, ended: Try, facts: Facts, usage: Usage | None) -> Money | None:

@@ -116,6 +116,12 @@ def spent_in(tries: Iterable[Try], currency: str) -> Money:
     return total
 
 
+def orphaned(call: Call, failure: Failure, now: datetime) -> Call:
+    """A call whose process died: of its last try nobody knows what became."""
+    last = replace(call.tries[-1], state=TryState.UNKNOWN, failure=failure, possible_charge=True)
+    return replace(call, state=CallState.FAILED, failure=failure, tries=(*call.tries[:-1], last), finished_at=now)
+
+
 def with_costs(call: Call, costs: Mapping[str, Money]) -> Call:
     """The call with what its tries have cost, by their ids."""
     tries = tuple(replace(item, cost=costs[item.id]) if item.id in costs else item for item in call.tries)
