@@ -49,7 +49,7 @@ ADAPTERS: Mapping[str, Adapter] = MappingProxyType(
 )
 
 # Providers that speak another's dialect, by the names that people give them.
-_SPEAK_AS = {"volcengine-ark": "ark", "byteplus-modelark": "ark", "azure-openai": "azure"}
+_SPEAK_AS = {"volcengine-ark": "ark", "byteplus-modelark": "ark"}
 
 
 def adapter_of(provider: str) -> str:
