@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.provider_adapter.domain.calls import Usage
-from services.provider_adapter.domain.inputs import encoded
-from services.provider_adapter.domain.replies import list_of, loaded, object_of
+from services.provider_adapter.domain.inputs import encoded, loaded
+from services.provider_adapter.domain.replies import list_of, object_of
 
 
 @dataclass(frozen=True, slots=True)

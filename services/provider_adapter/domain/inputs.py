@@ -3,6 +3,7 @@
 A long conversation passes through this context as the bytes that it came in.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ import msgspec
 from libs.faults.fault import Fault
 
 SHORT_BYTES = 64
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_NOTHING = object()
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _value = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
@@ -23,11 +26,15 @@ class JsonInput(Mapping[str, Any]):
 
     def __init__(self, text: bytes) -> None:
         """Raises Fault `validation_failed` for what is no JSON object."""
+        self._read: dict[str, Any] = {}
         try:
             self.raw: Mapping[str, msgspec.Raw] = _fields.decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise Fault.invalid(("/input", "must be a JSON object in UTF-8")) from None
-        self._read: dict[str, Any] = {}
+        except UNREADABLE:
+            whole = loaded(text)
+            if not isinstance(whole, dict):
+                raise Fault.invalid(("/input", "must be a JSON object in UTF-8")) from None
+            self.raw = {name: msgspec.Raw(json.dumps(value).encode()) for name, value in whole.items()}
+            self._read = whole
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._read:
@@ -47,12 +54,24 @@ class JsonInput(Mapping[str, Any]):
         return f"JsonInput({', '.join(self.raw)})"
 
 
-def decoded(text: bytes | msgspec.Raw, pointer: str) -> Any:
+def decoded(text: bytes, pointer: str) -> Any:
     """JSON text as a value. Raises Fault that names the field."""
+    value = loaded(text, _NOTHING)
+    if value is _NOTHING:
+        raise Fault.invalid((pointer, "must be JSON in UTF-8"))
+    return value
+
+
+def loaded(text: bytes | msgspec.Raw, otherwise: Any = None) -> Any:
+    """JSON as a value; `otherwise` for what is none. Half an emoji, which models do say, is no reason to lose one."""
     try:
         return _value.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise Fault.invalid((pointer, "must be JSON in UTF-8")) from None
+    except UNREADABLE:
+        pass
+    try:
+        return json.loads(bytes(text))
+    except (ValueError, RecursionError):
+        return otherwise
 
 
 def holds(given: Mapping[str, Any], name: str) -> bool:

@@ -1,15 +1,13 @@
 """Reading an answer as JSON, and the first lines of every parse."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import msgspec
-
 from libs.faults.fault import Fault
 from services.provider_adapter.domain.exchange import HttpResponse, Phase, Reply
+from services.provider_adapter.domain.inputs import loaded
 from services.provider_adapter.domain.judgement import judge
 from services.provider_adapter.domain.table import FaultTable
 
@@ -25,18 +23,6 @@ def document(
         if isinstance(value, Mapping):
             return value
     raise refused(response, phase, table, synchronous=synchronous)
-
-
-def loaded(text: bytes) -> Any:
-    """JSON as a value; None for what is none. Half an emoji, which models do say, is no reason to lose an answer."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def refused(response: HttpResponse, phase: Phase, table: FaultTable, *, synchronous: bool = False) -> Fault:

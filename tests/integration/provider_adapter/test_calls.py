@@ -1,6 +1,7 @@
 """Synchronous calls and streams through the real service, against servers that do exactly what a test says."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,10 +18,13 @@ from libs.rpc.server import RpcServer
 from pointsman.provider_adapter.v1 import provider_pb2
 from pointsman.provider_adapter.v1 import provider_service_pb2 as pb
 from pointsman.provider_adapter.v1.provider_service_pb2_grpc import ProviderServiceStub
+from services.provider_adapter.adapters.registry import ADAPTERS
 from services.provider_adapter.compose import build
 from services.provider_adapter.settings import Settings
-from tests.integration.provider_adapter.raw_server import RawServer, answers, drops, resets, streams
+from tests.integration.provider_adapter.raw_server import Act, RawServer, answers, drops, resets, streams
 
+EXCHANGES = Path(__file__).parents[2] / "cases" / "exchanges"
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC"
 MESSAGES = [{"role": "user", "content": "a secret about Otto Quill"}]
 COMPLETION = {
     "id": "chatcmpl-1",
@@ -172,6 +176,105 @@ async def test_a_call_whose_connection_drops_is_one_request(desk, end) -> None:
         assert (fault.code, fault.category, len(server.requests)) == ("submission_unknown", "unknown", 1)
         chunks, fault = await desk.stream(server)
         assert (chunks, fault.code, len(server.requests)) == ([], "submission_unknown", 2)
+
+
+INPUTS: dict[str, dict[str, Any]] = {
+    "chat": {"messages": MESSAGES},
+    "embedding": {"input": ["a storm"]},
+    "ocr": {"image": {"base64": DOT, "media_type": "image/png"}},
+    "image": {"prompt": "a storm"},
+    "speech": {"text": "Good evening."},
+}
+CALLS = [(name, kind) for name, each in ADAPTERS.items() for kind in each.manifest.synchronous_kinds]
+STREAMS = [name for name, each in ADAPTERS.items() if each.manifest.streamed_kinds]
+CUT = answers("200 OK", b'{"cut', JSON, length=900)
+
+
+@pytest.mark.parametrize("end", [drops, resets, CUT], ids=["drop", "reset", "cut"])
+@pytest.mark.parametrize(("name", "kind"), CALLS)
+async def test_a_call_that_was_read_is_not_sent_again(desk, name: str, kind: str, end: Act) -> None:
+    """SYN-1 ERR-1a: for every dialect and kind exactly one request with its body on the wire; nobody knows its fate."""
+    async with RawServer([end]) as server:
+        fault = await desk.refusal(server, kind, adapter=name, **INPUTS[kind])
+        assert (fault.code, fault.scope, fault.retryable) == ("submission_unknown", "attempt", False)
+        assert len(server.requests) == 1
+        assert server.bodies[0]
+
+
+@pytest.mark.parametrize("end", [drops, resets, streams(broken=True)], ids=["drop", "reset", "cut"])
+@pytest.mark.parametrize("name", STREAMS)
+async def test_a_stream_that_was_read_is_not_sent_again(desk, name: str, end: Act) -> None:
+    """SYN-8 ERR-1a: the same of every dialect that streams."""
+    async with RawServer([end]) as server:
+        chunks, fault = await desk.stream(server, adapter=name)
+        assert (chunks, fault.code, fault.retryable) == ([], "submission_unknown", False)
+        assert len(server.requests) == 1
+
+
+PNG = base64.b64decode(DOT)
+PICTURES = {
+    "data": [{"b64_json": base64.b64encode(PNG).decode()}, {"b64_json": base64.b64encode(PNG + b"2").decode()}],
+    "size": "1024x1024",
+    "usage": {"input_tokens": 9, "output_tokens": 200, "input_tokens_details": {"image_tokens": 4, "text_tokens": 5}},
+}
+
+
+@pytest.mark.parametrize("name", ["openai", "azure-openai", "ark"])
+async def test_pictures(desk, name: str) -> None:
+    """SYN-1: pictures are stored and counted; each call rides a connection of its own, so that none dies unseen."""
+    picture = answers("200 OK", json.dumps(PICTURES).encode(), JSON, "x-request-id: req-8", "apim-request-id: req-8")
+    async with RawServer([picture]) as server:
+        answer = await desk.invoke(server, "image", adapter=name, prompt="a petal", n=2)
+        await desk.invoke(server, "image", adapter=name, prompt="a petal", n=2)
+        assert (len(server.requests), server.connections) == (2, 2)
+    assert [item.media_type for item in answer.artifacts] == ["image/png", "image/png"]
+    told = [{"artifact": item.sha256, "media_type": "image/png"} for item in answer.artifacts]
+    assert json.loads(answer.output)["data"] == told
+    assert (answer.report.usage.images, answer.report.usage.output_tokens) == (2, 200)
+    if name != "ark":
+        assert (answer.report.usage.input_image_tokens, answer.report.provider_request_id) == (4, "req-8")
+
+
+async def test_speech(desk) -> None:
+    """SYN-1: sound is stored, and paid for by its characters."""
+    async with RawServer([answers("200 OK", b"ID3" + b"s" * 80, "Content-Type: audio/mpeg")]) as server:
+        answer = await desk.invoke(server, "speech", text="Good evening.", voice="nova")
+    [artifact] = answer.artifacts
+    assert (artifact.media_type, artifact.size_bytes) == ("audio/mpeg", 83)
+    assert answer.report.usage.characters == 13
+
+
+async def test_a_page_of_our_own_is_read(desk) -> None:
+    """SYN-11: a picture that is an artifact travels to the reading server as its bytes."""
+    seen = {"text": "Exit", "blocks": [{"text": "Exit", "box": [1, 2, 3, 4], "confidence": 0.9, "kind": "line"}]}
+    acts = [
+        answers("200 OK", json.dumps({"data": [{"b64_json": base64.b64encode(PNG).decode()}]}).encode(), JSON),
+        answers("200 OK", json.dumps(seen | {"pages": 1}).encode(), JSON),
+    ]
+    async with RawServer(acts) as server:
+        [artifact] = (await desk.invoke(server, "image", prompt="a sign")).artifacts
+        answer = await desk.invoke(server, "ocr", adapter="local-ocr", image={"artifact": artifact.sha256})
+        sent = json.loads(server.bodies[1])
+    assert sent["image"] == {"base64": base64.b64encode(PNG).decode(), "media_type": "image/png"}
+    assert json.loads(answer.output)["blocks"] == seen["blocks"]
+    assert answer.report.usage.pages == 1
+
+
+@pytest.mark.parametrize("name", STREAMS)
+async def test_every_dialect_streams_its_own_last_event(desk, name: str) -> None:
+    """SYN-8: what a dialect has on record as a stream comes over a socket in single bytes as it does at once."""
+    record = json.loads((EXCHANGES / name / "stream_words.json").read_text())
+    body = b"".join(each.encode() if isinstance(each, str) else sse(each) for each in record["response"]["events"])
+    async with RawServer([streams(*(body[index : index + 1] for index in range(len(body))))]) as server:
+        chunks, report = await desk.stream(server, adapter=name, messages=record["job"]["input"]["messages"])
+    assert [chunk["choices"] for chunk in chunks] == [chunk["choices"] for chunk in record["outcome"]["chunks"]]
+    assert report.usage.output_tokens == record["outcome"]["report"]["usage"]["output_tokens"]
+
+
+def sse(given: Any) -> bytes:
+    """An event on record: `[name, data]` or data."""
+    name, data = given if isinstance(given, list) else ("", given)
+    return (f"event: {name}\n" if name else "").encode() + event(data)
 
 
 async def test_a_stream_that_is_cut_has_not_ended(desk) -> None:

@@ -15,8 +15,9 @@ from services.provider_adapter.domain.chunks import Head
 from services.provider_adapter.domain.events import Event
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.fields import unknown_fields
+from services.provider_adapter.domain.inputs import loaded
 from services.provider_adapter.domain.job import Endpoint, Job
-from services.provider_adapter.domain.replies import answered_at, loaded, object_of, text_of
+from services.provider_adapter.domain.replies import answered_at, object_of, text_of
 from services.provider_adapter.domain.streams import EventStream
 
 _LAST, _SILENT = "message_stop", frozenset({"ping", "content_block_stop"})

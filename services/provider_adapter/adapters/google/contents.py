@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from libs.faults.fault import Fault
 from services.provider_adapter.adapters.google.manifest import NAME
-from services.provider_adapter.domain.replies import loaded, object_of, text_of
+from services.provider_adapter.domain.inputs import loaded
+from services.provider_adapter.domain.replies import object_of, text_of
 from services.provider_adapter.domain.turns import Part, ToolCall, Turn, inline, picture_of, turns_of, unspoken
 
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mp3"}

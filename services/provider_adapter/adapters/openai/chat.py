@@ -11,9 +11,9 @@ from services.provider_adapter.domain.calls import Answered, Piece, Report
 from services.provider_adapter.domain.events import Event
 from services.provider_adapter.domain.exchange import HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.inputs import holds, raw_fields
+from services.provider_adapter.domain.inputs import holds, loaded, raw_fields
 from services.provider_adapter.domain.job import Job
-from services.provider_adapter.domain.replies import document, list_of, loaded, object_of, refused, text_of
+from services.provider_adapter.domain.replies import document, list_of, object_of, refused, text_of
 from services.provider_adapter.domain.streams import EventStream
 
 PATH = "/chat/completions"

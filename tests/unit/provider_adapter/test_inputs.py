@@ -1,0 +1,51 @@
+"""Inputs that come as JSON text: read where somebody looks, passed on as they came."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from libs.faults.fault import Fault
+from services.provider_adapter.app.hiding import HIDDEN, without
+from services.provider_adapter.domain.inputs import JsonInput, encoded, holds, raw_fields
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), VALUES, max_size=5))
+def test_an_input_is_the_object_that_it_was(value: dict[str, Any]) -> None:
+    """SYN-1: as a mapping it reads as it was sent, and passed on it is the same."""
+    given_ = JsonInput(json.dumps(value).encode())
+    assert dict(given_) == value
+    assert {name: holds(given_, name) for name in value} == {name: bool(inner) for name, inner in value.items()}
+    assert json.loads(encoded(raw_fields(given_))) == value
+    assert "absent" * 2 not in given_
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'"a"', b"{", b'{"a":1}x', b"\xff", b"null"])
+def test_what_is_no_object_is_refused(text: bytes) -> None:
+    """SYN-2 ERR-2: by the name of the field."""
+    with pytest.raises(Fault) as caught:
+        JsonInput(text)
+    assert (caught.value.code, caught.value.errors[0].pointer) == ("validation_failed", "/input")
+
+
+def test_half_an_emoji_is_passed_on() -> None:
+    """SYN-1: what a model once said may come back with the conversation, though no text of ours could hold it."""
+    given_ = JsonInput(b'{"messages": [{"role": "user", "content": "\\ud83d"}], "n": 1}')
+    assert given_["n"] == 1
+    assert json.loads(encoded(raw_fields(given_))) == {"messages": [{"role": "user", "content": "\ud83d"}], "n": 1}
+
+
+@given(st.text(max_size=40), st.text(min_size=4, max_size=60), st.text(max_size=40))
+def test_what_a_user_wrote_is_hidden(before: str, private: str, after: str) -> None:
+    """ERR-4: the whole of a private text, or 12 characters of it in a row, never come back."""
+    told = without(before + private + after, [private])
+    windows = {private[start : start + 12] for start in range(max(1, len(private) - 11))}
+    assert not any(window in told for window in windows if window not in HIDDEN * 2)
