@@ -75,7 +75,7 @@ def test_every_kind_of_rule_is_tried() -> None:
     assert counts.keys() == {
         *(f"wording-{of}" for of in ("content", "person", "request", "supply", "capacity", "channel")),
         *("wording-chinese", "wording-languages", "nesting", "codes", "headers", "pages", "providers"),
-        *("poll", "stream", "transport", "lookalike"),
+        *("poll", "stream", "transport", "unproven", "lookalike"),
     }
     assert min(counts.values()) >= 5
     assert len({tuple(sample["expected"].items()) for sample in VARIATIONS}) == 6
@@ -95,4 +95,4 @@ def test_doubtful_samples_are_mostly_agreed_with() -> None:
     for sample in doubtful:
         fault, expected = judged(sample), sample["expected"]
         agreed += (fault.category.value, fault.scope.value) == (expected["category"], expected["scope"])
-    assert agreed >= 149
+    assert agreed >= 150
