@@ -19,6 +19,7 @@ from cli.commands.invoke import invoke
 from cli.commands.keys import keys
 from cli.commands.models import models
 from cli.commands.run import run
+from cli.commands.supply import supply
 from cli.commands.up import up
 from cli.commands.whatif import whatif
 from cli.context import Session
@@ -60,7 +61,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
-OPERATING = (catalog, health, capacity, alerts, attempt, keys, doctor)
+OPERATING = (catalog, supply, health, capacity, alerts, attempt, keys, doctor)
 OFFLINE = (adapters, classify)
 for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)

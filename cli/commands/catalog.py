@@ -77,9 +77,10 @@ def show(session: Session, as_json: bool) -> None:
     if as_json:
         output.show_json(answer)
         return
-    rows = ((item["kind"], item["id"], item["revision"], _standing(item)) for item in answer["objects"])
+    rows = ((item["kind"], item["id"], item["revision"], _standing(item), _why(item)) for item in answer["objects"])
     title = f"Catalogue revision {answer['revision']}"
-    output.show_rows(title, ("kind", "id", "revision", "standing"), rows, "the catalogue is empty")
+    columns = ("kind", "id", "revision", "standing", "evidence, or why not published")
+    output.show_rows(title, columns, rows, "the catalogue is empty")
     closed = unpublished(answer["objects"])
     if closed:
         output.console.print(f"not published: {', '.join(closed)}; {WHY_NOT}", highlight=False, markup=False)
@@ -104,6 +105,10 @@ def _send(session: Session, verb: str, file: Path, merge: bool) -> dict[str, Any
 def _show_changes(changes: list[dict[str, Any]]) -> None:
     rows = ((item["kind"], item["id"], item["change"], "\n".join(item["details"])) for item in changes)
     output.show_rows("Changes", ("kind", "id", "change", "details"), rows, "no changes")
+
+
+def _why(item: dict[str, Any]) -> str:
+    return item.get("evidence") or "\n".join(item.get("reasons", ()))
 
 
 def _standing(item: dict[str, Any]) -> str:

@@ -182,7 +182,7 @@ class House:
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),
             OperatorRoutes(self._routing, self._health, self._capacity),
             PastRoutes(self._routing, self._health),
-            CatalogRoutes(self._catalog),
+            CatalogRoutes(self._catalog, self.world.ids),
             KeyRoutes(self._keys, self.authenticator, self.world, os.urandom),
             ProbeRoutes(self._probes(), self._metrics),
         )

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from libs.blobs.blob import Blob
-from services.edge.domain import alert_shapes, call_shapes, past_shapes, replay_shapes, shapes
+from services.edge.domain import alert_shapes, call_shapes, evidence_shapes, past_shapes, replay_shapes, shapes
 from services.edge.domain.calls import CallOrder, Receipt, Served
 from services.edge.domain.keys import Key
 from services.edge.domain.orders import Order
@@ -191,6 +191,10 @@ class Catalog(Protocol):
 
     async def publish(self, model_id: str) -> shapes.Publication:
         """Open a model, if it passes the gate."""
+        ...
+
+    async def verify(self, supply_id: str, verification_id: str, wait_s: float) -> evidence_shapes.Verification:
+        """Run a Supply's regression set, or go on with the one of that id, and wait so long for its end."""
         ...
 
     async def set_admin_state(self, sort: str, subject_id: str, state: str, reason: str) -> shapes.CatalogObject:

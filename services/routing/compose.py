@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from libs.blobs.opening import open_blobs
 from libs.host.hosted import ComposedContext, Registration
 from libs.host.ticker import Ticker
 from libs.kernel.world import World
@@ -34,6 +35,7 @@ from services.routing.app.sending import Sending
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.turn import place_all
 from services.routing.app.usher import Usher
+from services.routing.app.verify_supply import VerifySupply
 from services.routing.app.work_queue import WorkQueue
 from services.routing.peers.calls import RemoteCalls
 from services.routing.peers.capacity import HOLDER_OF_CALLS, RemoteCapacity
@@ -41,6 +43,7 @@ from services.routing.peers.health import RemoteHealth
 from services.routing.peers.provider import RemoteProvider
 from services.routing.peers.quotes import RemoteQuotes
 from services.routing.ports import CatalogStore, Lane
+from services.routing.ports.verification import VerificationStore
 from services.routing.servicer.catalog import CatalogServicer
 from services.routing.servicer.routing import RoutingServicer
 from services.routing.settings import Settings
@@ -48,8 +51,11 @@ from services.routing.store.calls_memory import MemoryCalls
 from services.routing.store.calls_postgres import PostgresCalls
 from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.catalog_postgres import PostgresCatalogStore
+from services.routing.store.specimens import BlobSpecimens
 from services.routing.store.tasks_memory import MemoryTasks
 from services.routing.store.tasks_postgres import PostgresTasks
+from services.routing.store.verifications_memory import MemoryVerifications
+from services.routing.store.verifications_postgres import PostgresVerifications
 
 SCHEMA = "routing"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
@@ -68,6 +74,7 @@ class Stores:
     catalog: CatalogStore
     calls: Any = None
     """`CallStore` and `AnswerStore`; None = in memory."""
+    verifications: VerificationStore = field(default_factory=MemoryVerifications)
     migration: Callable[[], Awaitable[object]] | None = None
     close: tuple[Callable[[], Awaitable[object]], ...] = ()
 
@@ -94,7 +101,10 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
         world.clock,
         tell=push.tick,
         longest_lease_s=settings.capacity_ttl_max_s,
+        verifications=stores.verifications,
     )
+    specimens = BlobSpecimens(open_blobs(settings.blobs_address))
+    verify = VerifySupply(desk, stores.catalog, stores.verifications, specimens)
     tickers = _tickers(desk, calls, queues, push, catalog_desk)
 
     async def drain() -> None:
@@ -103,7 +113,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
 
     return ComposedContext(
         SCHEMA,
-        _registrations(desk, calls, catalog_desk),
+        _registrations(desk, calls, catalog_desk, verify),
         migration=stores.migration,
         tickers=tickers,
         finish=(drain, *stores.close),
@@ -119,6 +129,7 @@ def _open(settings: Settings) -> Stores:
         tasks,
         PostgresCatalogStore(database),
         calls,
+        PostgresVerifications(database),
         partial(migrate, settings.database_url, schema=SCHEMA, versions=VERSIONS),
         (calls.close, tasks.close, database.close),
     )
@@ -222,8 +233,10 @@ def _checks(desk: Desk) -> tuple[Ticker, ...]:
     )
 
 
-def _registrations(desk: Desk, calls: CallDesk, catalog_desk: CatalogDesk) -> tuple[Registration, ...]:
-    routing, catalog = RoutingServicer(desk, calls), CatalogServicer(catalog_desk)
+def _registrations(
+    desk: Desk, calls: CallDesk, catalog_desk: CatalogDesk, verify: VerifySupply
+) -> tuple[Registration, ...]:
+    routing, catalog = RoutingServicer(desk, calls), CatalogServicer(catalog_desk, verify)
     return (
         (ROUTING_SERVICE, lambda server: add_RoutingServiceServicer_to_server(routing, server)),
         (CATALOG_SERVICE, lambda server: add_CatalogServiceServicer_to_server(catalog, server)),

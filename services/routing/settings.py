@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from libs.blobs.opening import blobs_address
 from libs.host.hints import hints_on
 
 PREFIX = "ROUTING_"
@@ -64,6 +65,8 @@ class Settings:
     """Database connections kept."""
     drain_s: float = 10.0
     """How long a stopping process lets the steps in hand finish."""
+    blobs_address: str = "./.pointsman/blobs"
+    """A directory or an `s3://` address: where media are (POINTSMAN_BLOBS, `blobs` under POINTSMAN_DATA)."""
     hints: bool = True
     """Whether anybody is woken before their next scan (POINTSMAN_HINTS)."""
 
@@ -110,7 +113,7 @@ class Settings:
         for item in fields(Settings):
             name = CAPACITY_TTL_MAX if item.name == "capacity_ttl_max_s" else PREFIX + item.name.upper()
             text = env.get(name, "").strip()
-            if item.name in ("database_url", "hints") or not text:
+            if item.name in ("database_url", "hints", "blobs_address") or not text:
                 continue
             try:
                 given[item.name] = int(text) if item.type == "int" or item.type is int else float(text)
@@ -119,5 +122,6 @@ class Settings:
         return Settings(
             database_url=env["POINTSMAN_DATABASE_URL"],
             hints=hints_on(env),
+            blobs_address=blobs_address(env),
             **given,  # type: ignore[arg-type]  # by field type
         )

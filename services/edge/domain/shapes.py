@@ -335,7 +335,10 @@ class CatalogDiff(Struct, frozen=True):
 
 
 class CatalogObject(Struct, frozen=True):
-    """One object of the catalogue at its newest revision, as declared."""
+    """One object of the catalogue at its newest revision, as declared.
+
+    In a list, a supply has its `evidence` as an alternative, and a model that is not published every reason against it.
+    """
 
     kind: str
     id: str
@@ -345,6 +348,8 @@ class CatalogObject(Struct, frozen=True):
     published: bool
     retired: bool
     created_at: datetime | None
+    evidence: str | None = None
+    reasons: list[str] = []
 
 
 class Catalog(Struct, frozen=True):

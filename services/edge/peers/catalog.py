@@ -5,7 +5,7 @@ from typing import Any
 from libs.rpc.faulting import faulting
 from pointsman.routing.v1 import catalog_service_pb2 as pb
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceStub
-from services.edge.domain import shapes
+from services.edge.domain import evidence_shapes, shapes
 from services.edge.wire import catalog as wire_catalog
 
 TIMEOUT_S = 10.0
@@ -56,6 +56,14 @@ class CatalogPeer:
         """See the port."""
         reply = await self._stub.Publish(pb.PublishRequest(model_id=model_id), timeout=APPLY_TIMEOUT_S)
         return wire_catalog.publication(reply.publication)
+
+    @faulting
+    async def verify(self, supply_id: str, verification_id: str, wait_s: float) -> evidence_shapes.Verification:
+        """See the port."""
+        request = pb.VerifySupplyRequest(supply_id=supply_id, request_id=verification_id)
+        request.wait.FromMilliseconds(int(wait_s * 1000))
+        reply = await self._stub.VerifySupply(request, timeout=wait_s + APPLY_TIMEOUT_S)
+        return wire_catalog.verification(reply.verification)
 
     @faulting
     async def set_admin_state(self, sort: str, subject_id: str, state: str, reason: str) -> shapes.CatalogObject:

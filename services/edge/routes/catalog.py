@@ -5,7 +5,8 @@ from typing import Any
 from starlette.responses import Response
 
 from libs.faults.fault import Fault, FieldError
-from services.edge.domain import queries, shapes
+from libs.kernel.ids import Ids
+from services.edge.domain import evidence_shapes, queries, shapes
 from services.edge.ports import Catalog
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import read_object, read_text
@@ -21,14 +22,24 @@ REASON_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
     "properties": {"reason": {"type": "string", "maxLength": 1024}},
 }
+LONGEST_WAIT_S, DEFAULT_WAIT_S = 60.0, 25.0
+VERIFY_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "request_id": {"type": "string", "maxLength": 64, "description": "Goes on with the verification of that id."},
+        "timeout_s": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S, "default": DEFAULT_WAIT_S},
+    },
+}
 BOOLEAN = {"type": "boolean", "default": False}
 
 
 class CatalogRoutes:
     """The handlers with what they need."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, ids: Ids) -> None:
         self._catalog = catalog
+        self._ids = ids
 
     async def show(self, asked: Asked) -> Response:
         """Everything that is declared."""
@@ -55,6 +66,15 @@ class CatalogRoutes:
         reasons = tuple(FieldError("", reason) for reason in standing.reasons)
         told = f"model {standing.model!r} does not pass the publish gate: {'; '.join(standing.reasons)}"
         raise Fault.of("catalog_not_publishable", told, errors=reasons)
+
+    async def verify(self, asked: Asked) -> Response:
+        """Run a supply's regression set, or go on with the one that `request_id` names."""
+        body = await read_object(asked.request, SMALL_BODY_BYTES, optional=True)
+        verification_id = body.text("request_id", longest=64) or self._ids.ulid()
+        wait_s = body.seconds("timeout_s", 0, LONGEST_WAIT_S)
+        body.finish()
+        wait_s = DEFAULT_WAIT_S if wait_s is None else wait_s
+        return answer(await self._catalog.verify(asked.path("id"), verification_id, wait_s))
 
     def _admin(self, sort: str, state: str) -> Handler:
         async def set_state(asked: Asked) -> Response:
@@ -97,6 +117,12 @@ class CatalogRoutes:
                 "publishModel", "POST", f"{at}/models/{{model_id:path}}:publish", self.publish,
                 "Open a model to callers, if it passes the gate.", OPERATORS, answer=shapes.Publication,
                 codes=("not_found", "catalog_not_publishable"),
+            ),
+            Operation(
+                "verifySupply", "POST", f"{at}/supplies/{{id:path}}:verify", self.verify,
+                "Run a supply's regression set with real requests; the verdict is its evidence as an alternative.",
+                OPERATORS, answer=evidence_shapes.Verification, takes=VERIFY_SCHEMA, types=frozenset({JSON}),
+                codes=("malformed_request", "not_found", "validation_failed", "idempotency_conflict"),
             ),
             *(
                 Operation(

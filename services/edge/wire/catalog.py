@@ -2,9 +2,9 @@
 
 from libs.rpc.values import struct_to_dict
 from pointsman.common.v1 import subject_pb2
-from pointsman.routing.v1 import catalog_pb2, catalog_service_pb2
-from services.edge.domain import shapes
-from services.edge.wire.values import moment, word
+from pointsman.routing.v1 import catalog_pb2, catalog_service_pb2, verification_pb2
+from services.edge.domain import evidence_shapes, shapes
+from services.edge.wire.values import amount, moment, word
 
 OWNER = "pointsman"
 
@@ -62,7 +62,33 @@ def catalog_object(message: catalog_pb2.CatalogObject) -> shapes.CatalogObject:
         published=message.published,
         retired=message.retired,
         created_at=moment(message.create_time),
+        evidence=message.evidence or None,
+        reasons=list(message.reasons),
     )
+
+
+def verification(message: verification_pb2.Verification) -> evidence_shapes.Verification:
+    """A run of a supply's regression set."""
+    return evidence_shapes.Verification(
+        id=message.id,
+        supply=message.supply_id,
+        upstream_model=message.upstream_model,
+        capability_version=message.capability_version,
+        status=_status(message.state),
+        cases=[
+            evidence_shapes.VerificationCase(
+                item.name, item.task_id, _status(item.state), list(item.reasons), amount(item.cost)
+            )
+            for item in message.cases
+        ],
+        cost=amount(message.cost),
+        started_at=moment(message.start_time),
+        finished_at=moment(message.finish_time),
+    )
+
+
+def _status(number: int) -> str:
+    return word(verification_pb2.VerificationState, number, "VERIFICATION_STATE_")
 
 
 def admin_request(sort: str, subject_id: str, state: str, reason: str) -> catalog_service_pb2.SetAdminStateRequest:

@@ -1,7 +1,7 @@
 """What the catalogue's use-cases have at hand, and the catalogue as dispatch reads it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -10,7 +10,9 @@ from libs.kernel.clock import Clock
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.catalog_plan import Plan
 from services.routing.domain.publication import Surroundings
+from services.routing.domain.verification import Verification
 from services.routing.ports import CatalogStore, Provider
+from services.routing.ports.verification import VerificationStore
 
 KEPT = 16
 """Revisions kept in memory: Attempts in flight use few."""
@@ -93,6 +95,7 @@ class CatalogDesk:
     tell: Callable[[], Awaitable[object]] | None = None
     longest_lease_s: float = 120.0
     """The longest time to live that capacity grants: no synchronous call may take longer (SYN-12)."""
+    verifications: VerificationStore | None = None
 
     async def commit(self, base: int, plan: Plan) -> None:
         """Write a plan that changes something, and let this process know. Fault `revision_conflict` if overtaken."""
@@ -114,6 +117,7 @@ class CatalogDesk:
         a replica that was just killed, or one that starts, must not take every model out of use.
         """
         refs = sorted({channel.secret for channel in catalog.channels.values() if channel.secret})
+        verified = await self.verified()
         silence = ""
         for turn in range(ASKS):
             if turn:
@@ -126,8 +130,12 @@ class CatalogDesk:
                 if fault.code != "peer_unavailable":  # it has had its time, or has said why
                     break
             else:
-                return Surroundings(adapters, dict(unresolved))
-        return Surroundings(silence=silence)
+                return Surroundings(adapters, dict(unresolved), verified=verified)
+        return Surroundings(silence=silence, verified=verified)
+
+    async def verified(self) -> Mapping[str, Verification]:
+        """By Supply: its newest verification that has ended."""
+        return await self.verifications.newest() if self.verifications else {}
 
 
 TRIES = 4

@@ -15,6 +15,7 @@ from services.routing.app.usher import Usher
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
 from services.routing.domain.task import Failure, Task
+from services.routing.domain.trial import model_in, policy_in
 from services.routing.ports import Capacity, CatalogReader, Health, Provider, Quotes, TaskStore
 from services.routing.ports.alerts import Alert, AlertStore
 from services.routing.ports.late import LateStore
@@ -126,8 +127,8 @@ class Dated(Protocol):
 
 def policy_of(catalog: Catalog, task: Task) -> Policy:
     """The policy of the Task's model; the defaults hold while the catalogue does not name both."""
-    model = catalog.models.get(task.request.model)
-    return catalog.policies.get(model.policy, NO_POLICY) if model else NO_POLICY
+    model = model_in(catalog, task.request.model)
+    return (policy_in(catalog, model) if model else None) or NO_POLICY
 
 
 def failure_of(fault: Fault) -> Failure:

@@ -16,6 +16,7 @@ from services.routing.domain.decision import CapacityView, HealthView, Inputs
 from services.routing.domain.offer import offer_of
 from services.routing.domain.request_facts import billing_mode
 from services.routing.domain.task import Task
+from services.routing.domain.trial import model_in, policy_in
 from services.routing.ports import Priced
 
 
@@ -76,8 +77,9 @@ async def gather(desk: Desk, task: Task, views: Views) -> Gathered:
 
 
 async def _gathered(desk: Desk, task: Task, views: Views, catalog: Catalog) -> Gathered:
-    model = catalog.models.get(task.request.model)
-    if model is None or not _offered(catalog, task):
+    model = model_in(catalog, task.request.model)
+    policy = policy_in(catalog, model) if model else None
+    if model is None or policy is None or not _offered(catalog, task):
         return Gathered(None, f"model: {task.request.model!r} is not published")
     spent = spent_in(task.spent, catalog.currency, catalog.fx)
     if spent is None:
@@ -88,7 +90,7 @@ async def _gathered(desk: Desk, task: Task, views: Views, catalog: Catalog) -> G
         Inputs(
             request=task.request,
             model=model,
-            policy=catalog.policies[model.policy],
+            policy=policy,
             currency=catalog.currency,
             supplies=offer.supplies,
             channels=offer.channels,
@@ -111,8 +113,8 @@ async def _gathered(desk: Desk, task: Task, views: Views, catalog: Catalog) -> G
 
 
 def _offered(catalog: Catalog, task: Task) -> bool:
-    model = catalog.models.get(task.request.model)
-    return model is not None and model.published and model.policy in catalog.policies
+    model = model_in(catalog, task.request.model)
+    return model is not None and model.published and policy_in(catalog, model) is not None
 
 
 def _not_before(task: Task) -> dict[str, datetime]:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 
 from libs.faults.fault import Fault
-from libs.kernel.money import Money
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.domain.admission import admit
 from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.request import Request
-from services.routing.domain.task import Task, TaskState
+from services.routing.domain.task import Task
+from services.routing.domain.trial import model_in
 
 WITHDRAWN = "the run was cancelled before it was handed over"
 
@@ -52,7 +52,7 @@ async def submit_task(desk: Desk, submission: Submission) -> Task:
 async def _take_to_its_end(desk: Desk, submission: Submission) -> Task:
     """Keep it with its cancel from the first moment on (ATT-8). The catalogue has no say: nothing is sent."""
     catalog = await desk.catalog.current()
-    model = catalog.models.get(submission.request.model)
+    model = model_in(catalog, submission.request.model)
     task = _task(desk, submission, str(model.kind) if model else "", catalog)
     known = await desk.store.add(replace(task, cancel_requested=True, cancel_reason=WITHDRAWN))
     _same(desk, submission, known)
@@ -60,17 +60,8 @@ async def _take_to_its_end(desk: Desk, submission: Submission) -> Task:
 
 
 def _task(desk: Desk, submission: Submission, kind: str, catalog: Catalog) -> Task:
-    return Task(
-        id=submission.task_id,
-        request=submission.request,
-        kind=kind,
-        state=TaskState.QUEUED,
-        created_at=desk.now(),
-        spent=Money.zero(catalog.currency),
-        run_id=submission.run_id,
-        node_id=submission.node_id,
-        waiting_reason="queue: not yet looked at",
-    )
+    task = Task.begun(submission.task_id, submission.request, kind, catalog.currency, desk.now())
+    return replace(task, run_id=submission.run_id, node_id=submission.node_id)
 
 
 def _same(desk: Desk, submission: Submission, known: Task) -> Task:

@@ -28,6 +28,7 @@ from services.routing.domain.catalog import (
 )
 from services.routing.domain.input_shape import FIELDS
 from services.routing.domain.price_shape import BillingMode, check_price
+from services.routing.domain.regression_shape import check_set
 from services.routing.domain.spec_reader import SpecReader
 
 MAX_PRIORITY = 1_000_000
@@ -178,6 +179,7 @@ def read_supply(reader: SpecReader) -> Supply:
     )
     if supply.evidence and not supply.evidence_reason:
         reader.fault("evidence_reason", "is required beside evidence: waived (CAT-7)")
+    check_set(reader, kind)
     return supply
 
 

@@ -23,6 +23,7 @@ from services.routing.domain.publication import Reason, Standing, Surroundings, 
 
 NOT_ENABLED: Reason = ("enabled", "the declaration says enabled: false")
 NOT_ASKED: Reason = ("published", "the declaration does not ask for it; publish the model to open it")
+PASSES: Reason = ("published", "it passes the publish gate; publish the model to open it")
 CLEARED: Reason = ("published", "bindings or policy changed; publish the model again to open it")
 
 
@@ -163,6 +164,12 @@ def _standing(head: ObjectRevision, catalog: Catalog, around: Surroundings) -> S
     if head.spec.get("enabled") is False:
         reasons = (NOT_ENABLED, *reasons)
     return Standing(head.id, not reasons, reasons)
+
+
+def standing_now(head: ObjectRevision, catalog: Catalog, around: Surroundings) -> Standing:
+    """How a model that is closed stands: every reason against publishing it, or that nobody has asked for it."""
+    standing = _standing(head, catalog, around)
+    return Standing(head.id, False, standing.reasons or (PASSES,))
 
 
 def _finished(

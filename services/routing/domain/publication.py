@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from services.routing.domain.catalog import Binding, Catalog, Model, Order, Policy, Tier
+from services.routing.domain.verification import Verification, lacking_evidence
 
 Reason = tuple[str, str]
 """(path, reason)"""
@@ -30,6 +31,8 @@ class Surroundings:
     unresolved: Mapping[str, str] = field(default_factory=dict)
     """Secret reference -> why it cannot be read. Never the secret."""
     silence: str = "provider_adapter was not asked"
+    verified: Mapping[str, Verification] = field(default_factory=dict)
+    """Supply -> its newest verification that has ended (CAT-7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ def _reasons(model: Model, catalog: Catalog, around: Surroundings) -> Iterator[R
         yield "", f"secrets and adapters could not be checked: {around.silence}"
     for index, binding in enumerate(model.bindings):
         yield from _binding(f"bindings[{index}]", binding, catalog, around)
-    yield from _evidence(model, catalog)
+    yield from _evidence(model, catalog, around)
 
 
 def _binding(path: str, binding: Binding, catalog: Catalog, around: Surroundings) -> Iterator[Reason]:
@@ -98,21 +101,22 @@ def _rule(path: str, binding: Binding, catalog: Catalog) -> Iterator[Reason]:
         yield f"{path}.rule", f"rule {rule.id!r} is not {' and not '.join(missing)}"
 
 
-def _evidence(model: Model, catalog: Catalog) -> Iterator[Reason]:
+def _evidence(model: Model, catalog: Catalog, around: Surroundings) -> Iterator[Reason]:
     """CAT-7: an alternative needs evidence. One exact Supply needs none: there is nothing it stands in for."""
     lacking = [
-        (index, binding)
+        (index, binding, reason)
         for index, binding in enumerate(model.bindings)
-        if binding.supply in catalog.supplies and not catalog.supplies[binding.supply].evidence
+        if (supply := catalog.supplies.get(binding.supply)) is not None
+        and (reason := lacking_evidence(supply, around.verified.get(supply.id)))
     ]
-    firsts = [index for index, binding in lacking if binding.tier is Tier.EXACT][:1]
-    for index, binding in lacking:
+    firsts = [index for index, binding, _ in lacking if binding.tier is Tier.EXACT][:1]
+    for index, binding, reason in lacking:
         if index not in firsts:
             role = "a second exact one" if binding.tier is Tier.EXACT else f"a {binding.tier} one"
             yield (
                 f"bindings[{index}].supply",
-                f"supply {binding.supply!r} is {role} and needs evidence: "
-                "set `evidence: waived` with an evidence_reason",
+                f"supply {binding.supply!r} is {role}, needs evidence and {reason}: "
+                f"run `pointsman supply verify {binding.supply}`, or set `evidence: waived` with an evidence_reason",
             )
 
 

@@ -217,6 +217,12 @@ class Task:
     round_key: str = ""
     """Digest of the last saved round's verdict and fates, and the gate that refused it; an equal one is not saved."""
 
+    @staticmethod
+    def begun(task_id: str, request: Request, kind: str, currency: str, now: datetime) -> "Task":
+        """A new one, that nobody has looked at."""
+        spent, reason = Money.zero(currency), "queue: not yet looked at"
+        return Task(task_id, request, kind, TaskState.QUEUED, now, spent, waiting_reason=reason)
+
     @property
     def parked(self) -> bool:
         """Whether it waits to be woken: for what comes for many at once, so that not each looks for itself."""

@@ -8,17 +8,21 @@ from services.routing.app.apply_catalog import apply_catalog
 from services.routing.app.catalog_desk import CatalogDesk
 from services.routing.app.diff_catalog import diff_catalog
 from services.routing.app.list_models import list_models
+from services.routing.app.present_objects import present_objects
 from services.routing.app.publish_model import publish_model
 from services.routing.app.read_objects import get_object, list_objects
 from services.routing.app.set_admin_state import set_admin_state
+from services.routing.app.verify_supply import VerifySupply
 from services.routing.wire import catalog as wire
+from services.routing.wire import verification as wire_verification
 
 
 class CatalogServicer(CatalogServiceServicer):
     """The catalogue's door."""
 
-    def __init__(self, desk: CatalogDesk) -> None:
+    def __init__(self, desk: CatalogDesk, verify: VerifySupply) -> None:
         self._desk = desk
+        self._verify = verify
 
     async def Apply(self, request: pb.ApplyRequest, context: Any) -> pb.ApplyResponse:
         """Applies a catalogue file; a bad one changes nothing and names every fault by path."""
@@ -47,7 +51,7 @@ class CatalogServicer(CatalogServiceServicer):
             self._desk.store, kind, request.include_retired, request.page_size, request.page_token
         )
         return pb.ListResponse(
-            objects=[wire.object_to_proto(item) for item in page],
+            objects=[wire.presented_to_proto(item) for item in await present_objects(self._desk, page)],
             next_page_token=token,
             revision=await self._desk.store.revision(),
         )
@@ -68,3 +72,8 @@ class CatalogServicer(CatalogServiceServicer):
         """The published models that a tenant may use."""
         models = await list_models(self._desk, request.tenant)
         return pb.ListModelsResponse(models=[wire.model_to_proto(listed) for listed in models])
+
+    async def VerifySupply(self, request: pb.VerifySupplyRequest, context: Any) -> pb.VerifySupplyResponse:
+        """Runs a Supply's regression set; the same request_id goes on with it."""
+        verification = await self._verify(*wire_verification.asked_from_proto(request))
+        return pb.VerifySupplyResponse(verification=wire_verification.verification_to_proto(verification))

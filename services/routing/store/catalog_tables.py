@@ -19,6 +19,17 @@ catalog_revisions = Table(
     Column("created_at", DateTime(timezone=True), nullable=False),
 )
 
+verifications = Table(
+    "verifications",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("supply", Text(collation="C"), nullable=False),
+    Column("record", JSONB, nullable=False),
+    Column("finished_at", DateTime(timezone=True)),
+    Index("verifications_of_supply", "supply", "finished_at"),
+)
+"""What regression sets have shown of Supplies; a row changes once, when its verification ends."""
+
 catalog_objects = Table(
     "catalog_objects",
     metadata,

@@ -5,6 +5,7 @@ from libs.rpc.values import struct_from, time_to_proto
 from pointsman.common.v1 import subject_pb2
 from pointsman.routing.v1 import catalog_pb2 as pb
 from services.routing.app.list_models import Listed
+from services.routing.app.present_objects import Presented
 from services.routing.domain.catalog import Admin
 from services.routing.domain.catalog_diff import Change
 from services.routing.domain.catalog_file import ObjectKind
@@ -47,6 +48,14 @@ def admin_from_proto(number: int) -> Admin:
     if number not in ADMINS:
         raise Fault.invalid(("/state", f"must be one of {', '.join(Admin)}"))
     return ADMINS[number]
+
+
+def presented_to_proto(presented: Presented) -> pb.CatalogObject:
+    """One object with how it stands."""
+    message = object_to_proto(presented.item)
+    message.evidence = presented.evidence
+    message.reasons.extend(presented.reasons)
+    return message
 
 
 def object_to_proto(item: ObjectRevision) -> pb.CatalogObject:

@@ -19,6 +19,7 @@ from pointsman.routing.v1 import (
     replay_pb2,
     routing_service_pb2,
     task_pb2,
+    verification_pb2,
 )
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceServicer
 from tests.contract.edge.fake_calls import FakeCalls
@@ -186,6 +187,7 @@ class FakeCatalog(CatalogServiceServicer):
     def __init__(self) -> None:
         self.applied: list[catalog_service_pb2.ApplyRequest] = []
         self.admin: list[catalog_service_pb2.SetAdminStateRequest] = []
+        self.verified: list[catalog_service_pb2.VerifySupplyRequest] = []
         self.models: dict[str, list[str]] = {}
         self.kinds: dict[str, str] = {}
         self.reasons: list[str] = []
@@ -232,6 +234,20 @@ class FakeCatalog(CatalogServiceServicer):
         """As `reasons` say."""
         standing = catalog_pb2.Publication(model_id=request.model_id, published=not self.reasons, reasons=self.reasons)
         return catalog_service_pb2.PublishResponse(publication=standing)
+
+    async def VerifySupply(self, request: Any, context: Any) -> Any:
+        """Keeps the request; the verification has failed."""
+        if request.supply_id == "gone":
+            raise Fault.of("not_found", "no supply 'gone'")
+        self.verified.append(request)
+        failed = verification_pb2.VERIFICATION_STATE_FAILED
+        cost = Money(currency_code="CNY", units=4)
+        case = verification_pb2.VerificationCase(name="words", task_id="t", state=failed, reasons=["late"], cost=cost)
+        told = verification_pb2.Verification(
+            id=request.request_id, supply_id=request.supply_id, upstream_model="m", capability_version=2, state=failed,
+            cases=[case], cost=cost, start_time=at(), finish_time=at(),
+        )  # fmt: skip
+        return catalog_service_pb2.VerifySupplyResponse(verification=told)
 
     async def SetAdminState(self, request: Any, context: Any) -> Any:
         """Keeps the request."""

@@ -230,3 +230,30 @@ async def test_an_operators_word_on_a_supply(edge: EdgeHouse, verb: str, state: 
     assert (supply.subject.kind, supply.subject.id, supply.state) == (3, "ark-main/seedance", state)
     assert supply.reason == "tired (key admin)"
     assert (channel.subject.kind, channel.subject.id, channel.state) == (2, "ark-main", state)
+
+
+async def test_a_supply_is_verified(edge: EdgeHouse) -> None:
+    """CAT-7: an operator runs a supply's regression set and goes on with it by its id; nobody else does."""
+    path = "/v1/operator/supplies/ark-main%2Fseedance:verify"
+    async with edge.admin as admin, await edge.user() as user:
+        told = await admin.post(path, json={"request_id": "v1", "timeout_s": 3})
+        assert told.status_code == 200, told.text
+        begun = (await admin.post(path)).json()
+        check(await user.post(path), 403, "forbidden")
+        check(await admin.post("/v1/operator/supplies/gone:verify"), 404, "not_found")
+        check(await admin.post(path, json={"timeout_s": 61}), 422, "validation_failed")
+    cost = {"currency": "CNY", "amount": "4.00"}
+    assert told.json() == {
+        "id": "v1",
+        "supply": "ark-main/seedance",
+        "upstream_model": "m",
+        "capability_version": 2,
+        "status": "failed",
+        "cases": [{"name": "words", "task_id": "t", "status": "failed", "reasons": ["late"], "cost": cost}],
+        "cost": cost,
+        "started_at": "2026-01-01T12:00:00Z",
+        "finished_at": "2026-01-01T12:00:00Z",
+    }
+    assert len(begun["id"]) == 26
+    first, second = edge.catalog.verified
+    assert (first.request_id, first.wait.seconds, second.request_id) == ("v1", 3, begun["id"])

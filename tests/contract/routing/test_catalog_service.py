@@ -15,10 +15,14 @@ from pointsman.routing.v1 import catalog_pb2 as objects
 from pointsman.routing.v1 import catalog_service_pb2 as pb
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceStub, add_CatalogServiceServicer_to_server
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
+from services.routing.app.verify_supply import VerifySupply
 from services.routing.servicer.catalog import CatalogServicer
 from services.routing.store.catalog_memory import MemoryCatalogStore
+from services.routing.store.verifications_memory import MemoryVerifications
 from tests.support.worlds import steered_world
 from tests.unit.routing.catalog_market import MARKET, Dialects, edited
+from tests.unit.routing.dispatch_fakes import stage
+from tests.unit.routing.specimens import FakeSpecimens
 
 TIMEOUT_S = 10
 SUPPLY = subject_pb2.Subject(kind=subject_pb2.SUBJECT_KIND_SUPPLY, id="ark-main/seedance")
@@ -30,9 +34,11 @@ async def catalog() -> AsyncIterator[CatalogServiceStub]:
     world, _ = steered_world()
     store = MemoryCatalogStore()
     desk = CatalogDesk(store, CatalogView(store, world.clock), Dialects(), world.clock)
+    verify = VerifySupply(stage().desk, store, MemoryVerifications(), FakeSpecimens())
+
     registry = LoopbackRegistry()
     server = RpcServer(registry=registry)
-    server.add(lambda target: add_CatalogServiceServicer_to_server(CatalogServicer(desk), target))
+    server.add(lambda target: add_CatalogServiceServicer_to_server(CatalogServicer(desk, verify), target))
     await server.start()
     async with Channels(registry=registry, caller="edge") as channels:
         yield CatalogServiceStub(channels.to("routing"))

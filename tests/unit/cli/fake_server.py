@@ -18,6 +18,20 @@ def problem(code: str, status: int = 404, **body: Any) -> Problem:
     return Problem(status, {"code": code, "request_id": "R", "detail": code, **body})
 
 
+class Turns(dict[str, Any]):
+    """Answers of one path in turn, the last one for ever."""
+
+    def __init__(self, path: str, answers: list[Any]) -> None:
+        super().__init__({path: answers})
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """The next one."""
+        answers = super().get(path)
+        if answers is None:
+            return default
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
 @dataclass
 class FakeServer(Api):
     """`answers`: path -> the JSON object, or what is raised. Unknown paths are `not_found`."""

@@ -1,6 +1,7 @@
 """What the verbs say and with which exit code they leave, against a server in words."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from cli.commands.doctor import doctor
 from cli.commands.explain import explain
 from cli.commands.models import models, price
 from cli.commands.run import run
+from cli.commands.supply import supply
 from cli.main import main
-from tests.unit.cli.fake_server import FakeServer, a_run, a_task, invoke, problem
+from tests.unit.cli.fake_server import FakeServer, Turns, a_run, a_task, invoke, problem
 
 ORDER = ("create", "--model", "m", "--input", '{"prompt": "a lake"}')
 
@@ -180,6 +182,45 @@ def test_closed_models_are_named_with_the_way_to_the_reason() -> None:
     assert "closed" in said.output
     shown = invoke(catalog, FakeServer(standing), "show").output
     assert "not published: closed; `pointsman catalog publish MODEL`" in shown
+
+
+def test_a_closed_model_says_why_and_a_supply_its_evidence() -> None:
+    """CAT-3, CAT-7: `catalog show` has every reason against a model, and each supply's evidence."""
+    model = {"kind": "model", "id": "m", "revision": 1, "spec": {}, "published": False, "evidence": None}
+    offer = {"kind": "supply", "id": "a/b", "revision": 1, "spec": {}, "evidence": "none", "reasons": []}
+    objects = [{**model, "reasons": ["bindings[0].supply: no price rule", "policy: none"]}, offer]
+    shown = invoke(catalog, FakeServer({"/v1/operator/catalog": {"revision": 1, "objects": objects}}), "show").output
+    assert "no price rule" in shown
+    assert "policy: none" in shown
+    assert "none" in next(line for line in shown.splitlines() if "a/b" in line)
+
+
+CASE = {"name": "words", "status": "failed", "task_id": "T1", "cost": {"currency": "CNY", "amount": "4.00"}}
+
+
+@pytest.mark.parametrize("status, code", [("passed", 0), ("failed", output.NO_RESULT)])
+def test_a_verification_tells_each_request_and_ends_by_its_verdict(status: str, code: int) -> None:
+    """CAT-7: `supply verify` shows what each request cost and lacked; its exit code is the verdict."""
+    path = "/v1/operator/supplies/a%2Fb:verify"
+    told = {"supply": "a/b", "status": status, "capability_version": 2, "cases": [{**CASE, "reasons": ["lasts 1 s"]}]}
+    server = FakeServer({path: told})
+    said = invoke(supply, server, "verify", "a/b")
+    assert said.exit_code == code
+    for word in ("a/b", status, "words", "T1", "lasts 1 s", "4.00"):
+        assert word in said.output
+    as_json = invoke(supply, FakeServer({path: told}), "verify", "a/b", "--json")
+    assert (json.loads(as_json.output), as_json.exit_code) == (told, code)
+
+
+def test_a_verification_that_runs_is_asked_for_by_its_id() -> None:
+    """CAT-7: the command goes on with the verification that it began, also after a connection broke."""
+    path = "/v1/operator/supplies/a%2Fb:verify"
+    told = {"supply": "a/b", "capability_version": 1, "cases": []}
+    answers = [{**told, "status": "running"}, Unreachable("gone"), {**told, "status": "passed"}]
+    server = FakeServer(Turns(path, answers))
+    assert invoke(supply, server, "verify", "a/b").exit_code == 0
+    assert len({body["request_id"] for _, _, body in server.asked}) == 1
+    assert len(server.asked) == 3
 
 
 def test_times_end_at_the_second() -> None:

@@ -198,8 +198,8 @@ GATE = [
     (lambda v: model(v).update(enabled=False), "enabled: the declaration says enabled: false"),
     (
         lambda v: [v["supplies"][1].pop(name) for name in ("evidence", "evidence_reason")],
-        "bindings[1].supply: supply 'other/seedance' is a fallback one and needs evidence: set `evidence: waived` "
-        "with an evidence_reason",
+        "bindings[1].supply: supply 'other/seedance' is a fallback one, needs evidence and has none: run `pointsman "
+        "supply verify other/seedance`, or set `evidence: waived` with an evidence_reason",
     ),
 ]
 

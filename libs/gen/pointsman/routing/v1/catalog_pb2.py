@@ -26,23 +26,23 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"pointsman/routing/v1/catalog.proto\x12\x14pointsman.routing.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x01\n\rCatalogObject\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12%\n\x04spec\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0f\n\x07\x65nabled\x18\x05 \x01(\x08\x12\x11\n\tpublished\x18\x06 \x01(\x08\x12\x0f\n\x07retired\x18\x07 \x01(\x08\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"m\n\rCatalogChange\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0e\n\x06\x63hange\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x04 \x03(\t\"C\n\x0bPublication\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x11\n\tpublished\x18\x02 \x01(\x08\x12\x0f\n\x07reasons\x18\x03 \x03(\t\"\xef\x01\n\x0bPublicModel\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07profile\x18\x03 \x01(\t\x12\'\n\x06limits\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12,\n\x0bprice_range\x18\x05 \x03(\x0b\x32\x17.google.protobuf.Struct\x12-\n\x0c\x64\x65gradations\x18\x06 \x03(\x0b\x32\x17.google.protobuf.Struct\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xe3\x01\n\x0b\x43\x61talogKind\x12\x1c\n\x18\x43\x41TALOG_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43\x41TALOG_KIND_CHANNEL\x10\x01\x12\x17\n\x13\x43\x41TALOG_KIND_SUPPLY\x10\x02\x12\x16\n\x12\x43\x41TALOG_KIND_PRICE\x10\x03\x12\x17\n\x13\x43\x41TALOG_KIND_POLICY\x10\x04\x12!\n\x1d\x43\x41TALOG_KIND_DEGRADATION_RULE\x10\x05\x12\x16\n\x12\x43\x41TALOG_KIND_MODEL\x10\x06\x12\x17\n\x13\x43\x41TALOG_KIND_TENANT\x10\x07*v\n\nAdminState\x12\x1b\n\x17\x41\x44MIN_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x44MIN_STATE_ENABLED\x10\x01\x12\x18\n\x14\x41\x44MIN_STATE_DRAINING\x10\x02\x12\x18\n\x14\x41\x44MIN_STATE_DISABLED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"pointsman/routing/v1/catalog.proto\x12\x14pointsman.routing.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8e\x02\n\rCatalogObject\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12%\n\x04spec\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0f\n\x07\x65nabled\x18\x05 \x01(\x08\x12\x11\n\tpublished\x18\x06 \x01(\x08\x12\x0f\n\x07retired\x18\x07 \x01(\x08\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x65vidence\x18\t \x01(\t\x12\x0f\n\x07reasons\x18\n \x03(\t\"m\n\rCatalogChange\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0e\n\x06\x63hange\x18\x03 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x04 \x03(\t\"C\n\x0bPublication\x12\x10\n\x08model_id\x18\x01 \x01(\t\x12\x11\n\tpublished\x18\x02 \x01(\x08\x12\x0f\n\x07reasons\x18\x03 \x03(\t\"\xef\x01\n\x0bPublicModel\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0f\n\x07profile\x18\x03 \x01(\t\x12\'\n\x06limits\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12,\n\x0bprice_range\x18\x05 \x03(\x0b\x32\x17.google.protobuf.Struct\x12-\n\x0c\x64\x65gradations\x18\x06 \x03(\x0b\x32\x17.google.protobuf.Struct\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xe3\x01\n\x0b\x43\x61talogKind\x12\x1c\n\x18\x43\x41TALOG_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43\x41TALOG_KIND_CHANNEL\x10\x01\x12\x17\n\x13\x43\x41TALOG_KIND_SUPPLY\x10\x02\x12\x16\n\x12\x43\x41TALOG_KIND_PRICE\x10\x03\x12\x17\n\x13\x43\x41TALOG_KIND_POLICY\x10\x04\x12!\n\x1d\x43\x41TALOG_KIND_DEGRADATION_RULE\x10\x05\x12\x16\n\x12\x43\x41TALOG_KIND_MODEL\x10\x06\x12\x17\n\x13\x43\x41TALOG_KIND_TENANT\x10\x07*v\n\nAdminState\x12\x1b\n\x17\x41\x44MIN_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13\x41\x44MIN_STATE_ENABLED\x10\x01\x12\x18\n\x14\x41\x44MIN_STATE_DRAINING\x10\x02\x12\x18\n\x14\x41\x44MIN_STATE_DISABLED\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.routing.v1.catalog_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CATALOGKIND']._serialized_start=784
-  _globals['_CATALOGKIND']._serialized_end=1011
-  _globals['_ADMINSTATE']._serialized_start=1013
-  _globals['_ADMINSTATE']._serialized_end=1131
+  _globals['_CATALOGKIND']._serialized_start=819
+  _globals['_CATALOGKIND']._serialized_end=1046
+  _globals['_ADMINSTATE']._serialized_start=1048
+  _globals['_ADMINSTATE']._serialized_end=1166
   _globals['_CATALOGOBJECT']._serialized_start=124
-  _globals['_CATALOGOBJECT']._serialized_end=359
-  _globals['_CATALOGCHANGE']._serialized_start=361
-  _globals['_CATALOGCHANGE']._serialized_end=470
-  _globals['_PUBLICATION']._serialized_start=472
-  _globals['_PUBLICATION']._serialized_end=539
-  _globals['_PUBLICMODEL']._serialized_start=542
-  _globals['_PUBLICMODEL']._serialized_end=781
+  _globals['_CATALOGOBJECT']._serialized_end=394
+  _globals['_CATALOGCHANGE']._serialized_start=396
+  _globals['_CATALOGCHANGE']._serialized_end=505
+  _globals['_PUBLICATION']._serialized_start=507
+  _globals['_PUBLICATION']._serialized_end=574
+  _globals['_PUBLICMODEL']._serialized_start=577
+  _globals['_PUBLICMODEL']._serialized_end=816
 # @@protoc_insertion_point(module_scope)

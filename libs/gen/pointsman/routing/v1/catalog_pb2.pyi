@@ -107,6 +107,8 @@ class CatalogObject(_message.Message):
     PUBLISHED_FIELD_NUMBER: _builtins.int
     RETIRED_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
     kind: Global___CatalogKind.ValueType
     """Required. Its sort."""
     id: _builtins.str
@@ -119,6 +121,8 @@ class CatalogObject(_message.Message):
     """Models: open to callers."""
     retired: _builtins.bool
     """True when the last file no longer names it."""
+    evidence: _builtins.str
+    """Output only. Supplies, with List: their evidence as an alternative, for a person."""
     @_builtins.property
     def spec(self) -> _struct_pb2.Struct:
         """Required. The declaration, as in the file."""
@@ -126,6 +130,10 @@ class CatalogObject(_message.Message):
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """Required. When this revision was made."""
+
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Output only. Models that are not published, with List: every reason against it, with its path."""
 
     def __init__(
         self,
@@ -138,10 +146,12 @@ class CatalogObject(_message.Message):
         published: _builtins.bool = ...,
         retired: _builtins.bool = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        evidence: _builtins.str = ...,
+        reasons: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "enabled", b"enabled", "id", b"id", "kind", b"kind", "published", b"published", "retired", b"retired", "revision", b"revision", "spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "enabled", b"enabled", "evidence", b"evidence", "id", b"id", "kind", b"kind", "published", b"published", "reasons", b"reasons", "retired", b"retired", "revision", b"revision", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -22,45 +22,51 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from pointsman.common.v1 import subject_pb2 as pointsman_dot_common_dot_v1_dot_subject__pb2
 from pointsman.routing.v1 import catalog_pb2 as pointsman_dot_routing_dot_v1_dot_catalog__pb2
+from pointsman.routing.v1 import verification_pb2 as pointsman_dot_routing_dot_v1_dot_verification__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*pointsman/routing/v1/catalog_service.proto\x12\x14pointsman.routing.v1\x1a!pointsman/common/v1/subject.proto\x1a\"pointsman/routing/v1/catalog.proto\"3\n\x0c\x41pplyRequest\x12\x14\n\x0c\x63\x61talog_yaml\x18\x01 \x01(\t\x12\r\n\x05merge\x18\x02 \x01(\x08\"\x90\x01\n\rApplyResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x34\n\x07\x63hanges\x18\x02 \x03(\x0b\x32#.pointsman.routing.v1.CatalogChange\x12\x37\n\x0cpublications\x18\x03 \x03(\x0b\x32!.pointsman.routing.v1.Publication\"2\n\x0b\x44iffRequest\x12\x14\n\x0c\x63\x61talog_yaml\x18\x01 \x01(\t\x12\r\n\x05merge\x18\x02 \x01(\x08\"D\n\x0c\x44iffResponse\x12\x34\n\x07\x63hanges\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.CatalogChange\"[\n\nGetRequest\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"B\n\x0bGetResponse\x12\x33\n\x06object\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.CatalogObject\"~\n\x0bListRequest\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\x17\n\x0finclude_retired\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"o\n\x0cListResponse\x12\x34\n\x07objects\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.CatalogObject\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\"\n\x0ePublishRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\"I\n\x0fPublishResponse\x12\x36\n\x0bpublication\x18\x01 \x01(\x0b\x32!.pointsman.routing.v1.Publication\"\x86\x01\n\x14SetAdminStateRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .pointsman.routing.v1.AdminState\x12\x0e\n\x06reason\x18\x03 \x01(\t\"L\n\x15SetAdminStateResponse\x12\x33\n\x06object\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.CatalogObject\"#\n\x11ListModelsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\"G\n\x12ListModelsResponse\x12\x31\n\x06models\x18\x01 \x03(\x0b\x32!.pointsman.routing.v1.PublicModel2\xef\x04\n\x0e\x43\x61talogService\x12P\n\x05\x41pply\x12\".pointsman.routing.v1.ApplyRequest\x1a#.pointsman.routing.v1.ApplyResponse\x12M\n\x04\x44iff\x12!.pointsman.routing.v1.DiffRequest\x1a\".pointsman.routing.v1.DiffResponse\x12J\n\x03Get\x12 .pointsman.routing.v1.GetRequest\x1a!.pointsman.routing.v1.GetResponse\x12M\n\x04List\x12!.pointsman.routing.v1.ListRequest\x1a\".pointsman.routing.v1.ListResponse\x12V\n\x07Publish\x12$.pointsman.routing.v1.PublishRequest\x1a%.pointsman.routing.v1.PublishResponse\x12h\n\rSetAdminState\x12*.pointsman.routing.v1.SetAdminStateRequest\x1a+.pointsman.routing.v1.SetAdminStateResponse\x12_\n\nListModels\x12\'.pointsman.routing.v1.ListModelsRequest\x1a(.pointsman.routing.v1.ListModelsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*pointsman/routing/v1/catalog_service.proto\x12\x14pointsman.routing.v1\x1a\x1egoogle/protobuf/duration.proto\x1a!pointsman/common/v1/subject.proto\x1a\"pointsman/routing/v1/catalog.proto\x1a\'pointsman/routing/v1/verification.proto\"3\n\x0c\x41pplyRequest\x12\x14\n\x0c\x63\x61talog_yaml\x18\x01 \x01(\t\x12\r\n\x05merge\x18\x02 \x01(\x08\"\x90\x01\n\rApplyResponse\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x34\n\x07\x63hanges\x18\x02 \x03(\x0b\x32#.pointsman.routing.v1.CatalogChange\x12\x37\n\x0cpublications\x18\x03 \x03(\x0b\x32!.pointsman.routing.v1.Publication\"2\n\x0b\x44iffRequest\x12\x14\n\x0c\x63\x61talog_yaml\x18\x01 \x01(\t\x12\r\n\x05merge\x18\x02 \x01(\x08\"D\n\x0c\x44iffResponse\x12\x34\n\x07\x63hanges\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.CatalogChange\"[\n\nGetRequest\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\n\n\x02id\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"B\n\x0bGetResponse\x12\x33\n\x06object\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.CatalogObject\"~\n\x0bListRequest\x12/\n\x04kind\x18\x01 \x01(\x0e\x32!.pointsman.routing.v1.CatalogKind\x12\x17\n\x0finclude_retired\x18\x02 \x01(\x08\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"o\n\x0cListResponse\x12\x34\n\x07objects\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.CatalogObject\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x03\"\"\n\x0ePublishRequest\x12\x10\n\x08model_id\x18\x01 \x01(\t\"I\n\x0fPublishResponse\x12\x36\n\x0bpublication\x18\x01 \x01(\x0b\x32!.pointsman.routing.v1.Publication\"\x86\x01\n\x14SetAdminStateRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .pointsman.routing.v1.AdminState\x12\x0e\n\x06reason\x18\x03 \x01(\t\"L\n\x15SetAdminStateResponse\x12\x33\n\x06object\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.CatalogObject\"#\n\x11ListModelsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\"G\n\x12ListModelsResponse\x12\x31\n\x06models\x18\x01 \x03(\x0b\x32!.pointsman.routing.v1.PublicModel\"e\n\x13VerifySupplyRequest\x12\x11\n\tsupply_id\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"P\n\x14VerifySupplyResponse\x12\x38\n\x0cverification\x18\x01 \x01(\x0b\x32\".pointsman.routing.v1.Verification2\xd6\x05\n\x0e\x43\x61talogService\x12P\n\x05\x41pply\x12\".pointsman.routing.v1.ApplyRequest\x1a#.pointsman.routing.v1.ApplyResponse\x12M\n\x04\x44iff\x12!.pointsman.routing.v1.DiffRequest\x1a\".pointsman.routing.v1.DiffResponse\x12J\n\x03Get\x12 .pointsman.routing.v1.GetRequest\x1a!.pointsman.routing.v1.GetResponse\x12M\n\x04List\x12!.pointsman.routing.v1.ListRequest\x1a\".pointsman.routing.v1.ListResponse\x12V\n\x07Publish\x12$.pointsman.routing.v1.PublishRequest\x1a%.pointsman.routing.v1.PublishResponse\x12h\n\rSetAdminState\x12*.pointsman.routing.v1.SetAdminStateRequest\x1a+.pointsman.routing.v1.SetAdminStateResponse\x12_\n\nListModels\x12\'.pointsman.routing.v1.ListModelsRequest\x1a(.pointsman.routing.v1.ListModelsResponse\x12\x65\n\x0cVerifySupply\x12).pointsman.routing.v1.VerifySupplyRequest\x1a*.pointsman.routing.v1.VerifySupplyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.routing.v1.catalog_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_APPLYREQUEST']._serialized_start=139
-  _globals['_APPLYREQUEST']._serialized_end=190
-  _globals['_APPLYRESPONSE']._serialized_start=193
-  _globals['_APPLYRESPONSE']._serialized_end=337
-  _globals['_DIFFREQUEST']._serialized_start=339
-  _globals['_DIFFREQUEST']._serialized_end=389
-  _globals['_DIFFRESPONSE']._serialized_start=391
-  _globals['_DIFFRESPONSE']._serialized_end=459
-  _globals['_GETREQUEST']._serialized_start=461
-  _globals['_GETREQUEST']._serialized_end=552
-  _globals['_GETRESPONSE']._serialized_start=554
-  _globals['_GETRESPONSE']._serialized_end=620
-  _globals['_LISTREQUEST']._serialized_start=622
-  _globals['_LISTREQUEST']._serialized_end=748
-  _globals['_LISTRESPONSE']._serialized_start=750
-  _globals['_LISTRESPONSE']._serialized_end=861
-  _globals['_PUBLISHREQUEST']._serialized_start=863
-  _globals['_PUBLISHREQUEST']._serialized_end=897
-  _globals['_PUBLISHRESPONSE']._serialized_start=899
-  _globals['_PUBLISHRESPONSE']._serialized_end=972
-  _globals['_SETADMINSTATEREQUEST']._serialized_start=975
-  _globals['_SETADMINSTATEREQUEST']._serialized_end=1109
-  _globals['_SETADMINSTATERESPONSE']._serialized_start=1111
-  _globals['_SETADMINSTATERESPONSE']._serialized_end=1187
-  _globals['_LISTMODELSREQUEST']._serialized_start=1189
-  _globals['_LISTMODELSREQUEST']._serialized_end=1224
-  _globals['_LISTMODELSRESPONSE']._serialized_start=1226
-  _globals['_LISTMODELSRESPONSE']._serialized_end=1297
-  _globals['_CATALOGSERVICE']._serialized_start=1300
-  _globals['_CATALOGSERVICE']._serialized_end=1923
+  _globals['_APPLYREQUEST']._serialized_start=212
+  _globals['_APPLYREQUEST']._serialized_end=263
+  _globals['_APPLYRESPONSE']._serialized_start=266
+  _globals['_APPLYRESPONSE']._serialized_end=410
+  _globals['_DIFFREQUEST']._serialized_start=412
+  _globals['_DIFFREQUEST']._serialized_end=462
+  _globals['_DIFFRESPONSE']._serialized_start=464
+  _globals['_DIFFRESPONSE']._serialized_end=532
+  _globals['_GETREQUEST']._serialized_start=534
+  _globals['_GETREQUEST']._serialized_end=625
+  _globals['_GETRESPONSE']._serialized_start=627
+  _globals['_GETRESPONSE']._serialized_end=693
+  _globals['_LISTREQUEST']._serialized_start=695
+  _globals['_LISTREQUEST']._serialized_end=821
+  _globals['_LISTRESPONSE']._serialized_start=823
+  _globals['_LISTRESPONSE']._serialized_end=934
+  _globals['_PUBLISHREQUEST']._serialized_start=936
+  _globals['_PUBLISHREQUEST']._serialized_end=970
+  _globals['_PUBLISHRESPONSE']._serialized_start=972
+  _globals['_PUBLISHRESPONSE']._serialized_end=1045
+  _globals['_SETADMINSTATEREQUEST']._serialized_start=1048
+  _globals['_SETADMINSTATEREQUEST']._serialized_end=1182
+  _globals['_SETADMINSTATERESPONSE']._serialized_start=1184
+  _globals['_SETADMINSTATERESPONSE']._serialized_end=1260
+  _globals['_LISTMODELSREQUEST']._serialized_start=1262
+  _globals['_LISTMODELSREQUEST']._serialized_end=1297
+  _globals['_LISTMODELSRESPONSE']._serialized_start=1299
+  _globals['_LISTMODELSRESPONSE']._serialized_end=1370
+  _globals['_VERIFYSUPPLYREQUEST']._serialized_start=1372
+  _globals['_VERIFYSUPPLYREQUEST']._serialized_end=1473
+  _globals['_VERIFYSUPPLYRESPONSE']._serialized_start=1475
+  _globals['_VERIFYSUPPLYRESPONSE']._serialized_end=1555
+  _globals['_CATALOGSERVICE']._serialized_start=1558
+  _globals['_CATALOGSERVICE']._serialized_end=2284
 # @@protoc_insertion_point(module_scope)

@@ -5,10 +5,12 @@ The catalogue: declared in one file, applied all or nothing, published through a
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from pointsman.common.v1 import subject_pb2 as _subject_pb2
 from pointsman.routing.v1 import catalog_pb2 as _catalog_pb2
+from pointsman.routing.v1 import verification_pb2 as _verification_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -397,3 +399,59 @@ class ListModelsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListModelsResponse: _TypeAlias = ListModelsResponse  # noqa: Y015
+
+@_typing.final
+class VerifySupplyRequest(_message.Message):
+    """Asks for a verification, or for how one goes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUPPLY_ID_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    WAIT_FIELD_NUMBER: _builtins.int
+    supply_id: _builtins.str
+    """Required. The Supply."""
+    request_id: _builtins.str
+    """Required. Names the verification: the same again goes on with it, another one begins anew."""
+    @_builtins.property
+    def wait(self) -> _duration_pb2.Duration:
+        """How long to wait for its end; absent = answer at once."""
+
+    def __init__(
+        self,
+        *,
+        supply_id: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+        wait: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["wait", b"wait"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request_id", b"request_id", "supply_id", b"supply_id", "wait", b"wait"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerifySupplyRequest: _TypeAlias = VerifySupplyRequest  # noqa: Y015
+
+@_typing.final
+class VerifySupplyResponse(_message.Message):
+    """The verification as it stands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERIFICATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def verification(self) -> _verification_pb2.Verification:
+        """Required. The verification."""
+
+    def __init__(
+        self,
+        *,
+        verification: _verification_pb2.Verification | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["verification", b"verification"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["verification", b"verification"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VerifySupplyResponse: _TypeAlias = VerifySupplyResponse  # noqa: Y015

@@ -70,6 +70,11 @@ class CatalogServiceStub:
                 request_serializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.ListModelsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.ListModelsResponse.FromString,
                 _registered_method=True)
+        self.VerifySupply = channel.unary_unary(
+                '/pointsman.routing.v1.CatalogService/VerifySupply',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.VerifySupplyRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.VerifySupplyResponse.FromString,
+                _registered_method=True)
 
 
 class CatalogServiceServicer:
@@ -125,6 +130,13 @@ class CatalogServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def VerifySupply(self, request, context):
+        """Runs a Supply's regression set with real requests, and keeps the verdict as its evidence.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CatalogServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -162,6 +174,11 @@ def add_CatalogServiceServicer_to_server(servicer, server):
                     servicer.ListModels,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.ListModelsRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.ListModelsResponse.SerializeToString,
+            ),
+            'VerifySupply': grpc.unary_unary_rpc_method_handler(
+                    servicer.VerifySupply,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.VerifySupplyRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.VerifySupplyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -354,6 +371,33 @@ class CatalogService:
             '/pointsman.routing.v1.CatalogService/ListModels',
             pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.ListModelsRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.ListModelsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def VerifySupply(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.CatalogService/VerifySupply',
+            pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.VerifySupplyRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_catalog__service__pb2.VerifySupplyResponse.FromString,
             options,
             channel_credentials,
             insecure,

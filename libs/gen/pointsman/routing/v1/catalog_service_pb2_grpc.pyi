@@ -47,6 +47,8 @@ class CatalogServiceStub:
     """An operator's word on a Channel or Supply."""
     ListModels: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.ListModelsRequest, _catalog_service_pb2.ListModelsResponse]
     """The published models that a tenant may use."""
+    VerifySupply: _grpc.UnaryUnaryMultiCallable[_catalog_service_pb2.VerifySupplyRequest, _catalog_service_pb2.VerifySupplyResponse]
+    """Runs a Supply's regression set with real requests, and keeps the verdict as its evidence."""
 
 @_typing.type_check_only
 class CatalogServiceAsyncStub(CatalogServiceStub):
@@ -67,6 +69,8 @@ class CatalogServiceAsyncStub(CatalogServiceStub):
     """An operator's word on a Channel or Supply."""
     ListModels: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.ListModelsRequest, _catalog_service_pb2.ListModelsResponse]  # type: ignore[assignment]
     """The published models that a tenant may use."""
+    VerifySupply: _aio.UnaryUnaryMultiCallable[_catalog_service_pb2.VerifySupplyRequest, _catalog_service_pb2.VerifySupplyResponse]  # type: ignore[assignment]
+    """Runs a Supply's regression set with real requests, and keeps the verdict as its evidence."""
 
 class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
     """Channels, Supplies, prices, policies, degradation rules, models, tenants."""
@@ -126,5 +130,13 @@ class CatalogServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_catalog_service_pb2.ListModelsResponse, _abc.Awaitable[_catalog_service_pb2.ListModelsResponse]]:
         """The published models that a tenant may use."""
+
+    @_abc_1.abstractmethod
+    def VerifySupply(
+        self,
+        request: _catalog_service_pb2.VerifySupplyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_catalog_service_pb2.VerifySupplyResponse, _abc.Awaitable[_catalog_service_pb2.VerifySupplyResponse]]:
+        """Runs a Supply's regression set with real requests, and keeps the verdict as its evidence."""
 
 def add_CatalogServiceServicer_to_server(servicer: CatalogServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,55 @@
+"""The media of regression sets, in libs/blobs."""
+
+import asyncio
+import io
+import tempfile
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+from libs.blobs.blob import Blobs
+from libs.blobs.disk import on_disk
+from libs.materials.limits import Measures
+from libs.materials.probing import Unreadable, probe
+from libs.materials.sniffing import SNIFF_BYTES, sniff
+
+SIDES = (1280, 720)
+MOST_PIXELS = 64_000_000
+
+
+class BlobSpecimens:
+    """Implements `ports.Specimens`."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        self._blobs = blobs
+
+    async def picture(self) -> str:
+        """See the port."""
+        blob = await self._blobs.put(await asyncio.to_thread(_picture), "image/png")
+        return blob.sha256
+
+    async def measures(self, sha256: str) -> Measures | str:
+        """See the port."""
+        with tempfile.TemporaryDirectory(prefix="pointsman-specimen-") as folder:
+            path, head = Path(folder) / "specimen", b""
+            with path.open("xb") as file:
+                async for chunk in self._blobs.open(sha256):
+                    head = head or chunk[:SNIFF_BYTES]
+                    await on_disk(file.write, chunk)
+            media_type = sniff(head)
+            try:
+                return await probe(path, media_type, media_type.partition("/")[0], MOST_PIXELS)
+            except Unreadable as error:
+                return str(error)
+
+
+def _picture() -> bytes:
+    """A red kite over a flat sea: nothing that any moderation could mind, and never another picture."""
+    canvas = Image.new("RGB", SIDES, (190, 215, 235))
+    draw = ImageDraw.Draw(canvas)
+    draw.rectangle((0, 480, *SIDES), fill=(60, 110, 150))
+    draw.polygon([(640, 120), (720, 240), (640, 360), (560, 240)], fill=(200, 50, 40))
+    draw.line([(640, 360), (610, 470)], fill=(90, 90, 90), width=3)
+    content = io.BytesIO()
+    canvas.save(content, "PNG")
+    return content.getvalue()
