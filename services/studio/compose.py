@@ -111,7 +111,7 @@ class Studio:
         base = prefix + BASES[dialect]
         door = Door(self._desk, account_id)
         routes: list[BaseRoute] = [
-            Route(base + path, _endpoint(door, prefix, handler), methods=[method])
+            Route(base + path, _endpoint(door, prefix, handler, submits=not path.endswith("/cancel")), methods=[method])
             for method, path, handler in menu(dialect, self._desk, self._renders)
         ]
         every = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -173,10 +173,11 @@ def _uvicorn_config(application: Starlette) -> uvicorn.Config:
 
 
 def _endpoint(
-    door: Door, prefix: str, handler: Handler, *, open_to_all: bool = False
+    door: Door, prefix: str, handler: Handler, *, open_to_all: bool = False, submits: bool = True
 ) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        return await door.serve(request, request.url.path.removeprefix(prefix), handler, open_to_all=open_to_all)
+        path = request.url.path.removeprefix(prefix)
+        return await door.serve(request, path, handler, open_to_all=open_to_all, submits=submits)
 
     return endpoint
 

@@ -58,11 +58,11 @@ class Desk:
         self._calls: Counter[str] = Counter()
         self._most_calls: Counter[str] = Counter()
 
-    def authenticate(self, account: Account, authorization: str) -> None:
-        """Raises Refusal unless the header carries the account's own, unrevoked key."""
+    def authenticate(self, account: Account, authorization: str, wanted: str = "bearer") -> None:
+        """Raises Refusal unless the header carries the account's own, unrevoked key, after the `wanted` scheme."""
         scheme, _, key = authorization.partition(" ")
         good = secrets.compare_digest(key.strip().encode(), account.key.encode())
-        if account.revoked or scheme.lower() != "bearer" or not good:
+        if account.revoked or scheme.lower() != wanted or not good:
             raise Refusal(Reason.UNAUTHENTICATED, "")
 
     def take_slot(self, account: Account, model: Model) -> None:

@@ -12,16 +12,17 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from services.studio.archive import moved
 from services.studio.desk import Desk
 from services.studio.dialects import ark
 from services.studio.domain import jobs
 from services.studio.domain.accounts import Account
-from services.studio.domain.jobs import Failure, Task
+from services.studio.domain.jobs import Failure, ImageJob, Task
 from services.studio.domain.prices import video_tokens
 from services.studio.domain.refusals import Reason
-from services.studio.media import clips
+from services.studio.media import clips, pictures
 from services.studio.media.ffmpeg import RenderError
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class Renders:
         self._lives[task.id] = asyncio.create_task(self._live(task), name=f"studio-task-{task.id}")
 
     async def cancel(self, task: Task) -> None:
-        """Ends a queued task as cancelled."""
+        """Ends a queued or running task as cancelled."""
         self._desk.archive.save(moved(task, jobs.CANCELLED, self._desk.now()))
         life = self._lives.get(task.id)
         if life is not None:
@@ -83,6 +84,7 @@ class Renders:
                 if begun is None:
                     return
                 task, running = begun, True
+                await self.changed(task.account)
             await self._run(task)
         except Exception:
             log.exception("task %s failed in the studio", task.id)
@@ -119,7 +121,6 @@ class Renders:
         self._running[task.account] += 1
         begun = moved(task, jobs.RUNNING, self._desk.now())
         self._desk.archive.save(begun)
-        await self.changed(task.account)
         return begun
 
     async def _run(self, task: Task) -> None:
@@ -131,14 +132,12 @@ class Renders:
         if error is not None:
             self._end(task, jobs.FAILED, error=error, charge=self._desk.accounts[task.account].charges_on_failure)
             return
-        tokens = video_tokens(task.job)
-        files = {"video": f"{task.id}.mp4"}
-        if task.job.return_last_frame:
-            files["last_frame"] = f"{task.id}.png"
-        usage = {"completion_tokens": tokens, "total_tokens": tokens}
+        files, usage = _outcome(task)
         self._end(replace(task, files=files, usage=usage), jobs.SUCCEEDED, charge=True)
 
     async def _render(self, task: Task) -> Failure | None:
+        if task.pictures is not None:
+            return await self._draw(task, task.pictures)
         target = self._desk.files / f"{task.id}.mp4"
         account = self._desk.accounts[task.account]
         clip = clips.Clip(
@@ -155,6 +154,20 @@ class Renders:
             except (RenderError, OSError) as error:
                 log.warning("task %s could not be rendered: %s", task.id, error)
                 return INTERNAL
+        return None
+
+    async def _draw(self, task: Task, job: ImageJob) -> Failure | None:
+        account = self._desk.accounts[task.account]
+        references = [self._desk.inputs / name for name in job.references]
+        try:
+            for index, name in enumerate(_outcome(task)[0].values()):
+                content = await asyncio.to_thread(
+                    pictures.made, job, job.seed + index, references, account.style, f"{account.id} · {task.model}"
+                )
+                (self._desk.files / name).write_bytes(content)
+        except OSError as error:
+            log.warning("task %s could not be drawn: %s", task.id, error)
+            return INTERNAL
         return None
 
     def _end(self, task: Task, status: str, *, error: Failure | None = None, charge: bool = False) -> None:
@@ -183,3 +196,15 @@ class Renders:
                         await condition.wait()
                 except TimeoutError:
                     continue
+
+
+def _outcome(task: Task) -> tuple[dict[str, str], dict[str, Any]]:
+    """The files that a task makes, by their part in the result, and what it uses."""
+    if task.pictures is not None:
+        names = {f"image-{index}": f"{task.id}-{index}.{task.pictures.encoding}" for index in range(task.pictures.n)}
+        return names, {"images": task.pictures.n}
+    tokens = video_tokens(task.job)
+    files = {"video": f"{task.id}.mp4"}
+    if task.job.return_last_frame:
+        files["last_frame"] = f"{task.id}.png"
+    return files, {"completion_tokens": tokens, "total_tokens": tokens}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-DIALECTS = ("ark", "kling", "local-ocr", "minimax", "openai")
+DIALECTS = ("ark", "dashscope", "fal", "kling", "local-ocr", "minimax", "openai", "replicate")
 PLAIN = ("ark", "openai")
-"""The dialects of the un-prefixed paths. Kling's are OpenAI's too, so its accounts have their prefix alone."""
-MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks", "waves", "floes")
+"""The dialects of the un-prefixed paths. Those of the others would be OpenAI's too, or anybody's."""
+MOTIFS = ("curtains", "pines", "clouds", "petals", "sparks", "waves", "floes", "gusts", "mists", "stars", "reeds")
 KINDS = ("video", "image", "speech", "chat", "embedding", "ocr")
 DRAWN = ("video", "image")
 """The kinds whose work has a look."""

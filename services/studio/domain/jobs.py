@@ -94,7 +94,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One accepted asynchronous job, times in epoch seconds. `fate` is the end that a script or a marker chose."""
+    """One accepted asynchronous job, times in epoch seconds. `fate` is the end that a script or a marker chose.
+
+    `pictures` is what to draw where the job is no clip; `job` then holds its words alone.
+    """
 
     id: str
     account: str
@@ -108,3 +111,4 @@ class Task:
     error: Failure | None = None
     files: dict[str, str] = field(default_factory=dict)
     usage: dict[str, Any] = field(default_factory=dict)
+    pictures: ImageJob | None = None

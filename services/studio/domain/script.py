@@ -3,7 +3,8 @@
 The laws:
 - rules are tried in the order they were added; the first that matches and is not used up decides;
 - one step is used per matching request; the last step is used `repeat` times (1 by default, or "forever");
-- a rule that names neither method nor path matches submissions (POST) only, so that polls do not eat its steps;
+- a rule that names neither method nor path matches submissions only, so that polls and cancellations do not eat its
+  steps;
 - an unknown key is an error: a misspelt fault must not pass as no fault.
 """
 
@@ -53,7 +54,10 @@ class ScriptError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a rule may look at: `path` without the account prefix; of a poll, the model and prompt of its task."""
+    """What a rule may look at: `path` without the account prefix; of a poll, the model and prompt of its task.
+
+    `submits` is False for a POST that creates nothing.
+    """
 
     account: str
     method: str
@@ -61,6 +65,7 @@ class Facts:
     model: str = ""
     prompt: str = ""
     client_token: str = ""
+    submits: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +185,8 @@ def matches(match: Mapping[str, str], facts: Facts) -> bool:
     """Whether every condition of `match` holds. `path` is a glob when it has a `*`, else a part of the path."""
     method = match.get("method", "*" if "path" in match else "POST").upper()
     if method not in ("*", facts.method):
+        return False
+    if not (facts.submits or "method" in match or "path" in match):
         return False
     path = match.get("path", "")
     if not (fnmatchcase(facts.path, path) if "*" in path else path in facts.path):

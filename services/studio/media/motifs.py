@@ -99,6 +99,52 @@ def floes(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, ch
         )
 
 
+def gusts(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, chance: random.Random) -> None:
+    """Wind in the sky, as curls that run out."""
+    width, height = size
+    for _ in range(9):
+        x, y, reach = (
+            width * chance.uniform(0, 0.8),
+            height * chance.uniform(0.08, 0.6),
+            height * chance.uniform(0.04, 0.1),
+        )
+        stroke = max(2, height // 120)
+        draw.line((x, y + reach, x + reach * 3, y + reach), fill=(*palette[2], 150), width=stroke)
+        curl = (x + reach * 2, y - reach, x + reach * 4, y + reach)
+        draw.arc(curl, 200, 90, fill=(*palette[2], 150), width=stroke)
+
+
+def mists(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, chance: random.Random) -> None:
+    """Layers of mist before the hills."""
+    width, height = size
+    for layer in range(6):
+        y, phase, tall = height * (0.45 + layer * 0.09), chance.uniform(0, 6.3), height * 0.05
+        points = [(x, y + math.sin(phase + x * 7 / width) * tall / 2) for x in range(0, width + 1, max(1, width // 32))]
+        draw.polygon([*points, (width, y + tall), (0, y + tall)], fill=(*palette[2], 55))
+
+
+def stars(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, chance: random.Random) -> None:
+    """Stars with rays in the sky."""
+    width, height = size
+    for _ in range(22):
+        x, y, reach = width * chance.random(), height * chance.uniform(0.03, 0.55), height * chance.uniform(0.012, 0.04)
+        for turn in range(4):
+            angle = turn * math.pi / 4
+            dx, dy = math.cos(angle) * reach, math.sin(angle) * reach
+            draw.line((x - dx, y - dy, x + dx, y + dy), fill=(*palette[2], 220), width=max(1, height // 240))
+
+
+def reeds(draw: ImageDraw.ImageDraw, size: tuple[int, int], palette: Palette, chance: random.Random) -> None:
+    """Reeds in front, bent by the wind."""
+    width, height = size
+    for index in range(60):
+        x, tall, bend = width * chance.random(), height * chance.uniform(0.15, 0.4), width * chance.uniform(0.0, 0.03)
+        tip = (x + bend, height - tall)
+        draw.line((x, height, *tip), fill=(*palette[index % 2], 230), width=max(2, height // 150))
+        seed = height * 0.012
+        draw.ellipse((tip[0] - seed, tip[1] - seed * 3, tip[0] + seed, tip[1] + seed), fill=(*palette[1], 240))
+
+
 # By the names in domain/accounts.
 MOTIFS: dict[str, Motif] = {
     "curtains": curtains,
@@ -108,4 +154,8 @@ MOTIFS: dict[str, Motif] = {
     "sparks": sparks,
     "waves": waves,
     "floes": floes,
+    "gusts": gusts,
+    "mists": mists,
+    "stars": stars,
+    "reeds": reeds,
 }

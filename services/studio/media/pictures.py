@@ -12,6 +12,7 @@ from pathlib import Path
 from PIL import Image, ImageColor, ImageDraw, ImageFont, ImageOps
 
 from services.studio.domain.accounts import Style
+from services.studio.domain.jobs import ImageJob
 from services.studio.media.motifs import MOTIFS
 
 Colour = tuple[int, int, int]
@@ -105,6 +106,15 @@ def referenced(scenery: Image.Image, references: list[Path]) -> Image.Image:
         inset = ImageOps.expand(still(path, (side, side)), border=max(2, side // 40), fill="white")
         scenery.paste(inset, (side // 6 + index * (inset.width + side // 8), side // 6))
     return scenery
+
+
+def made(job: ImageJob, seed: int, references: list[Path], style: Style, signature: str) -> bytes:
+    """One picture of a job, signed, as bytes of the asked encoding."""
+    picture = scene(job.prompt, seed, (job.width, job.height), style)
+    if references:
+        picture = referenced(picture, references)
+    picture = lettered(picture, words_in(job.prompt), style)
+    return encoded(signed(picture, signature, style, job.prompt), job.encoding)
 
 
 def encoded(picture: Image.Image, encoding: str) -> bytes:

@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.studio.archive import Post, Submission
 from services.studio.desk import Desk
-from services.studio.dialects import ark, kling, local_ocr, minimax, openai
+from services.studio.dialects import ark, dashscope, fal, kling, local_ocr, minimax, openai, replicate
 from services.studio.domain import markers
 from services.studio.domain.accounts import Account, Model
 from services.studio.domain.jobs import Failure, Task
@@ -35,16 +35,20 @@ from services.studio.routes.live import Live
 log = logging.getLogger(__name__)
 DIALECTS: Mapping[str, ModuleType] = {
     "ark": ark,
+    "dashscope": dashscope,
+    "fal": fal,
     "kling": kling,
     "local-ocr": local_ocr,
     "minimax": minimax,
     "openai": openai,
+    "replicate": replicate,
 }
 
 
 @dataclass(slots=True)
 class Call:
-    """One request to one account. `post` is its number in the archive if it is a POST; `step` is the script's will."""
+    """One request to one account. `post` is its number in the archive if it is a POST that `submits` something; `step`
+    is the script's will."""
 
     request: Request
     account: Account
@@ -55,6 +59,7 @@ class Call:
     request_id: str
     client_token: str
     safety_identifier: str
+    submits: bool = True
     step: Step = field(default_factory=Step)
     post: int = 0
     accepted: bool = False
@@ -79,10 +84,13 @@ class Door:
         self._desk = desk
         self._account_id = account_id
 
-    async def serve(self, request: Request, path: str, handler: Handler, *, open_to_all: bool = False) -> Response:
-        """The whole life of one request. `path` is without the account's prefix; `open_to_all` asks for no key."""
+    async def serve(
+        self, request: Request, path: str, handler: Handler, *, open_to_all: bool = False, submits: bool = True
+    ) -> Response:
+        """The whole life of one request. `path` is without the account's prefix; `open_to_all` asks for no key, and a
+        POST that does not `submit` anything is in no ledger."""
         try:
-            call = await self._read(request, path)
+            call = await self._read(request, path, submits)
         except ClientDisconnect:
             return Cut()
         call.step = step = self._desk.script.decide(self._facts(call))
@@ -104,7 +112,7 @@ class Door:
             return Garbled(response)
         return Truncated(response) if step.truncate else response
 
-    async def _read(self, request: Request, path: str) -> Call:
+    async def _read(self, request: Request, path: str, submits: bool) -> Call:
         raw = await request.body()
         try:
             body = msgspec.json.decode(raw) if raw else {}
@@ -127,28 +135,30 @@ class Door:
             request_id=f"02{secrets.token_hex(15)}",
             client_token=token,
             safety_identifier=safety_identifier,
+            submits=submits and request.method == "POST",
         )
-        if request.method == "POST":
+        if call.submits:
             digest = hashlib.sha256(raw).hexdigest()
-            model = str(fields.get(call.dialect.MODEL) or "")
+            model = named(call)
             call.post = self._desk.archive.received(Post(self._desk.now(), account.id, path, model, token, digest))
         return call
 
     def _facts(self, call: Call) -> Facts:
         fields = call.body if isinstance(call.body, Mapping) else {}
-        model, prompt, token = str(fields.get(call.dialect.MODEL) or ""), prompt_of(fields), call.client_token
+        model, prompt, token = named(call), prompt_of(fields), call.client_token
         task_id = call.request.path_params.get("task_id") or call.request.query_params.get("task_id")
         task = self._desk.archive.task(call.account.id, task_id) if task_id else None
         if task is not None:
             model, prompt, token = task.model, task.job.prompt, task.job.safety_identifier
-        return Facts(call.account.id, call.request.method, call.path, model, prompt, token)
+        return Facts(call.account.id, call.request.method, call.path, model, prompt, token, call.submits)
 
     async def _handled(self, call: Call, handler: Handler, open_to_all: bool) -> Response:
         try:
             if not isinstance(call.body, Mapping):
                 raise Refusal(Reason.BODY_INVALID, "The request body is not a JSON object.")
             if not open_to_all:
-                self._desk.authenticate(call.account, call.request.headers.get("authorization", ""))
+                scheme = getattr(call.dialect, "SCHEME", "bearer")
+                self._desk.authenticate(call.account, call.request.headers.get("authorization", ""), scheme)
             return self._marked(call, await self._once(call, handler))
         except Refusal as error:
             refusal = error
@@ -198,15 +208,23 @@ class Door:
         return response
 
 
-def model_of(call: Call, kind: str) -> Model:
-    """The model that the body names. Raises Refusal when it is missing, unknown to the account or of another kind."""
+def named(call: Call) -> str:
+    """The model that a request names: in its body, or in its path where the dialect has it there."""
+    fields = call.body if isinstance(call.body, Mapping) else {}
+    if hasattr(call.dialect, "named"):
+        return str(call.dialect.named(call.path, fields))
+    return str(fields.get(call.dialect.MODEL) or "")
+
+
+def model_of(call: Call, *kinds: str) -> Model:
+    """The model that the request names. Raises Refusal when it is missing, unknown to the account or of other kinds."""
     field_name = call.dialect.MODEL
-    name = call.body.get(field_name)
+    name = named(call)
     if not name:
         raise Refusal(Reason.PARAMETER_MISSING, f"The required parameter `{field_name}` is missing.", field_name)
-    model = call.account.models.get(str(name))
-    if model is None or model.kind != kind:
-        raise call.dialect.model_unknown(str(name))
+    model = call.account.models.get(name)
+    if model is None or model.kind not in kinds:
+        raise call.dialect.model_unknown(name)
     return model
 
 
@@ -245,4 +263,7 @@ def prompt_of(fields: Mapping[str, Any]) -> str:
     texts = [str(item.get("text") or "") for item in content if isinstance(item, Mapping)] if content else []
     said = [message.get("content") for message in fields.get("messages") or () if isinstance(message, Mapping)]
     texts += [text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for text in said if text]
+    inner = fields.get("input")
+    if isinstance(inner, Mapping):
+        return "\n".join([*filter(None, texts), str(inner.get("prompt") or "")])
     return "\n".join([*filter(None, texts), *(str(fields[key]) for key in ("prompt", "input") if fields.get(key))])

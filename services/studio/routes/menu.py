@@ -9,6 +9,7 @@ from services.studio.routes.door import Handler
 from services.studio.routes.kling_tasks import KlingRoutes
 from services.studio.routes.minimax_tasks import MiniMaxRoutes
 from services.studio.routes.ocr import OcrRoutes
+from services.studio.routes.queues import DashScopeRoutes, FalRoutes, OpenAIVideoRoutes, ReplicateRoutes
 from services.studio.routes.talk import TalkRoutes
 from services.studio.routes.tasks import TaskRoutes
 from services.studio.routes.works import WorkRoutes
@@ -21,13 +22,19 @@ def menu(dialect: str, desk: Desk, renders: Renders) -> Menu:
     match dialect:
         case "ark":
             return _ark(TaskRoutes(desk, renders), WorkRoutes(desk))
+        case "dashscope":
+            return DashScopeRoutes(desk, renders).menu()
+        case "fal":
+            return FalRoutes(desk, renders).menu()
         case "kling":
             return _kling(KlingRoutes(desk, renders))
         case "local-ocr":
             return [("POST", "/ocr", OcrRoutes(desk).read)]
         case "minimax":
             return _minimax(MiniMaxRoutes(desk, renders))
-    return _openai(WorkRoutes(desk), TalkRoutes(desk))
+        case "replicate":
+            return ReplicateRoutes(desk, renders).menu()
+    return [*_openai(WorkRoutes(desk), TalkRoutes(desk)), *OpenAIVideoRoutes(desk, renders).menu()]
 
 
 def _ark(tasks: TaskRoutes, works: WorkRoutes) -> Menu:

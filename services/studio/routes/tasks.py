@@ -13,8 +13,9 @@ from starlette.responses import JSONResponse, Response
 from services.studio.desk import Desk
 from services.studio.dialects import ark
 from services.studio.domain import jobs, markers
-from services.studio.domain.jobs import Failure, Task, VideoJob
-from services.studio.domain.prices import RATIOS, video_charge
+from services.studio.domain.accounts import Model
+from services.studio.domain.jobs import Failure, ImageJob, Task, VideoJob
+from services.studio.domain.prices import RATIOS, image_charge, video_charge
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.media import materials
 from services.studio.renders import Renders
@@ -34,15 +35,20 @@ class TaskRoutes:
         """POST: takes a job on and answers its id."""
         return JSONResponse({"id": (await self._taken_on(call)).id})
 
-    async def _taken_on(self, call: Call) -> Task:
-        model = model_of(call, "video")
-        job = call.dialect.read_video(call.body, model)
+    async def _taken_on(self, call: Call, *kinds: str) -> Task:
+        model = model_of(call, *(kinds or ("video",)))
+        job, pictures = self._read(call, model)
         check_prompt(call, job.prompt)
         self._desk.take_slot(call.account, model)
         try:
-            job = await self._with_materials(job)
-            task = self._task(call, model.id, job)
-            accept(self._desk, call, "video", model, amount(video_charge(model.price, job)), task)
+            if pictures is None:
+                job = await self._with_materials(job)
+                charge = video_charge(model.price, job)
+            else:
+                pictures = await self._with_references(pictures)
+                charge = image_charge(model.price, pictures, pictures.n)
+            task = replace(self._task(call, model.id, job), pictures=pictures)
+            accept(self._desk, call, model.kind, model, amount(charge), task)
         except BaseException:
             self._desk.free_slot(call.account.id, model.id)
             raise
@@ -81,6 +87,14 @@ class TaskRoutes:
             self._desk.archive.forget_task(task.id)
         return JSONResponse({})
 
+    def _read(self, call: Call, model: Model) -> tuple[VideoJob, ImageJob | None]:
+        """What is asked for: a clip, or pictures with their words."""
+        return call.dialect.read_video(call.body, model), None
+
+    def _new_id(self, now: float) -> str:
+        stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
+        return f"cgt-{stamp}-{secrets.token_hex(4)}"
+
     def _task_of(self, call: Call) -> Task:
         task_id = call.request.path_params["task_id"]
         task = self._desk.archive.task(call.account.id, task_id)
@@ -93,11 +107,14 @@ class TaskRoutes:
         reason = markers.late(job.prompt, call.account.real_person)
         dialect = call.dialect
         fate = call.fate or (Failure(str(dialect.CODES[reason][1]), dialect.MESSAGES[reason]) if reason else None)
-        stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
-        task_id = f"cgt-{stamp}-{secrets.token_hex(4)}"
-        return Task(
-            task_id, call.account.id, model, jobs.QUEUED, job, now, now, fate=fate, expire=call.step.expire_task
-        )
+        task_id, expire = self._new_id(now), call.step.expire_task
+        return Task(task_id, call.account.id, model, jobs.QUEUED, job, now, now, fate=fate, expire=expire)
+
+    async def _with_references(self, pictures: ImageJob) -> ImageJob:
+        """The pictures to draw with their references kept under `inputs` and their seed chosen."""
+        kept = [await materials.keep(url, self._desk.inputs, image=True) for url in pictures.references]
+        seed = secrets.randbelow(2**31) if pictures.seed < 0 else pictures.seed
+        return replace(pictures, references=tuple(kept), seed=seed)
 
     async def _with_materials(self, job: VideoJob) -> VideoJob:
         """The job with its materials kept under `inputs`, its ratio decided and its seed chosen."""

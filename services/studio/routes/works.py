@@ -146,11 +146,7 @@ class WorkRoutes:
         signature = f"{call.account.id} · {model.id.removeprefix('doubao-')}"
 
         def draw(index: int) -> str:
-            picture = pictures.scene(job.prompt, seed + index, (job.width, job.height), style)
-            if references:
-                picture = pictures.referenced(picture, references)
-            picture = pictures.lettered(picture, pictures.words_in(job.prompt), style)
-            content = pictures.encoded(pictures.signed(picture, signature, style, job.prompt), job.encoding)
+            content = pictures.made(job, seed + index, references, style, signature)
             name = f"img-{secrets.token_hex(8)}.{job.encoding}"
             (self._desk.files / name).write_bytes(content)
             return name

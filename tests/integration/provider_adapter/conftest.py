@@ -30,7 +30,14 @@ from services.studio.compose import Studio
 from services.studio.settings import Render, StudioConfig
 
 SEEDANCE = "doubao-seedance-2-0-260128"
-DIALECTS = {"glacier": "minimax", "dahlia": "openai"}
+DIALECTS = {
+    "glacier": "minimax",
+    "dahlia": "openai",
+    "gale": "fal",
+    "haze": "replicate",
+    "iris": "dashscope",
+    "juniper": "openai",
+}
 CALL_S = 60.0
 POLL_S = 0.02
 
@@ -99,6 +106,17 @@ class Rig:
             answer = await self.poll(account, job, task_id)
             if wanted(answer.state):
                 return answer
+            assert time.monotonic() < deadline, answer
+            await asyncio.sleep(POLL_S)
+
+    async def failed_poll(self, account: str, job: provider_pb2.ProviderJob, task_id: str) -> Fault:
+        """Polls until a poll itself fails, for half a minute at most."""
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                answer = await self.poll(account, job, task_id)
+            except Fault as fault:
+                return fault
             assert time.monotonic() < deadline, answer
             await asyncio.sleep(POLL_S)
 
