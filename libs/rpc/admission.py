@@ -23,6 +23,7 @@ TIMEOUT_S = 5.0
 OWN_PEERS = ("loopback:", "unix:")
 OPERATORS = frozenset({"operate", "admin"})
 _USERS = frozenset({"runs"}) | OPERATORS
+_CALLERS = frozenset({"invoke"}) | OPERATORS
 _ADMINS = frozenset({"admin"})
 
 SCOPES: Mapping[str, frozenset[str]] = {
@@ -37,6 +38,9 @@ SCOPES: Mapping[str, frozenset[str]] = {
     "/pointsman.routing.v1.RoutingService/ListTasks": _USERS,
     "/pointsman.routing.v1.RoutingService/ListSelections": _USERS,
     "/pointsman.routing.v1.RoutingService/ReplaySelection": _USERS,
+    "/pointsman.routing.v1.RoutingService/Invoke": _CALLERS,
+    "/pointsman.routing.v1.RoutingService/InvokeStream": _CALLERS,
+    "/pointsman.routing.v1.RoutingService/GetCall": _CALLERS,
     "/pointsman.routing.v1.CatalogService/ListModels": _USERS | {"invoke"},
     "/pointsman.edge.v1.KeyService/CreateKey": _ADMINS,
     "/pointsman.edge.v1.KeyService/ListKeys": _ADMINS,
@@ -82,7 +86,8 @@ class KeyAdmission:
 
 def _only(tenant: str) -> Check:
     def check(request: Any) -> None:
-        if request.tenant != tenant:
+        named = request.tenant if hasattr(request, "tenant") else request.request.tenant
+        if named != tenant:
             raise Fault.of("forbidden", f"the key belongs to tenant {tenant!r}; the request must name it as its tenant")
 
     return check

@@ -127,6 +127,34 @@ async def test_streams_are_checked_too(edge: EdgeHouse, port: Port) -> None:
     assert caught.value.code == "forbidden"
 
 
+async def test_calls_need_their_scope_over_grpc_too(edge: EdgeHouse, port: Port) -> None:
+    """AUTH-1: scope `invoke` calls for its own tenant, streamed or not; a key for runs does not."""
+    _, caller = await edge.key("owner", "invoke")
+    _, runner = await edge.key("owner", "runs")
+    own = routing_service_pb2.InvokeRequest(call_id="c1", tenant="owner", model="m", input=b"{}")
+    foreign = routing_service_pb2.InvokeRequest(call_id="c2", tenant="other", model="m", input=b"{}")
+    assert await port.code(RoutingServiceStub, "Invoke", own, caller) == ""
+    assert await port.code(RoutingServiceStub, "Invoke", own, runner) == "forbidden"
+    assert await port.code(RoutingServiceStub, "Invoke", foreign, caller) == "forbidden"
+    reading = routing_service_pb2.GetCallRequest(call_id="c1")
+    assert await port.code(RoutingServiceStub, "GetCall", reading, caller) == "forbidden"
+    assert await stream_code(port, own, caller) == ""
+    assert await stream_code(port, foreign, caller) == "forbidden"
+
+
+async def stream_code(port: Port, request: routing_service_pb2.InvokeRequest, key: str) -> str:
+    """The code of the fault that a streamed call ends with, "" for none."""
+    stub = RoutingServiceStub(port.outside.to("port"))
+    streamed = routing_service_pb2.InvokeStreamRequest(request=request)
+    try:
+        async with faults_from_rpc():
+            async for _ in stub.InvokeStream(streamed, timeout=5, metadata=[("authorization", f"Bearer {key}")]):
+                continue
+    except Fault as fault:
+        return fault.code
+    return ""
+
+
 async def test_our_own_contexts_need_no_key(edge: EdgeHouse, port: Port) -> None:
     """AUTH-1: a call of this process is our own."""
     reply = await HealthServiceStub(port.inside.to("health")).GetSnapshot(SNAPSHOT, timeout=5)

@@ -1,0 +1,190 @@
+"""Pointsman over HTTP.
+
+async with Client("http://127.0.0.1:8080", key) as pointsman:
+    run = await pointsman.make("keyframe-image", {"prompt": "a market in the rain"})
+    content = await pointsman.download(run.result.artifacts[0])
+"""
+
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Self
+
+import msgspec
+
+from libs.client.door import Door
+from libs.client.events import EventReader
+from libs.client.faults import PointsmanError, Problem, RunUnsuccessful, Unreachable
+from libs.client.retrying import Patience, Safety
+from libs.client.sending import Means, Tries, patiently
+from libs.client.shapes import Artifact, CallResult, Event, Model, Run
+
+HEARTBEATS_S = 45.0
+"""A stream that is silent for three heartbeats is broken."""
+JOIN_S = 30
+MARGIN_S = 15.0
+LONGEST_CALL_S = 3600.0
+ENDS = frozenset("run_completed run_failed run_timed_out run_cancelled run_dead_lettered run_paused".split())
+"""Kinds of event behind which the server closes a stream; one of a later release is found out by asking once more."""
+JOINING = frozenset({"join_timeout"})
+
+
+class _Models(msgspec.Struct):
+    data: list[Model]
+
+
+class Client:
+    """One server and one key. Use inside `async with`.
+
+    Faults: Problem (the server refused), Unreachable (nobody answered, after all tries), RunUnsuccessful.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        patience: Patience | None = None,
+        means: Means | None = None,
+        new_key: Callable[[], str] = lambda: uuid.uuid4().hex,
+    ) -> None:
+        self._door = Door(url, key)
+        self._patience = patience or Patience()
+        self._means = means or Means()
+        self._new_key = new_key
+
+    async def __aenter__(self) -> Self:
+        await self._door.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._door.__aexit__()
+
+    async def _sent(
+        self, kind: Any, method: str, path: str, safety: Safety = Safety.SAFE, final: Any = frozenset(), **given: Any
+    ) -> Any:
+        return await patiently(
+            lambda: self._door.shape(kind, method, path, **given), safety, self._patience, self._means, final=final
+        )
+
+    # --- Runs ---------------------------------------------------------------------------------------------------------
+
+    async def create_run(
+        self,
+        model: str,
+        input: Mapping[str, Any],
+        *,
+        options: Mapping[str, Any] | None = None,
+        labels: Mapping[str, str] | None = None,
+        idempotency_key: str = "",
+    ) -> Run:
+        """A new Run, at work. It is one Run however often the request has to be sent: key and body stay the same."""
+        body = msgspec.json.encode({"model": model, "input": input, "options": options or {}, "labels": labels or {}})
+        headers = {"Idempotency-Key": idempotency_key or self._new_key()}
+        run: Run = await self._sent(Run, "POST", "/v1/runs", body=body, headers=headers)
+        return run
+
+    async def get_run(self, run_id: str) -> Run:
+        """The Run now."""
+        run: Run = await self._sent(Run, "GET", f"/v1/runs/{run_id}")
+        return run
+
+    async def cancel_run(self, run_id: str, reason: str = "") -> Run:
+        """Ask for its end. Asking twice is asking once."""
+        body = msgspec.json.encode({"reason": reason} if reason else {})
+        run: Run = await self._sent(Run, "POST", f"/v1/runs/{run_id}/cancel", body=body)
+        return run
+
+    async def finished(self, run_id: str) -> Run:
+        """The Run at rest, however it ended. Waits for as long as it takes; a wait that runs out is no failure."""
+        path, query = f"/v1/runs/{run_id}/join", {"timeout_s": str(JOIN_S)}
+        while True:
+            try:
+                run: Run = await self._sent(Run, "GET", path, final=JOINING, query=query, read_s=JOIN_S + MARGIN_S)
+            except Problem as problem:
+                if problem.code not in JOINING:
+                    raise
+            else:
+                return run
+
+    async def result_of(self, run_id: str) -> Run:
+        """The Run with its result. RunUnsuccessful if it came to rest in any other state."""
+        run = await self.finished(run_id)
+        if run.status != "succeeded":
+            raise RunUnsuccessful(run)
+        return run
+
+    async def make(self, model: str, input: Mapping[str, Any], **more: Any) -> Run:
+        """Create a Run and wait for its result; `more` as for `create_run`."""
+        return await self.result_of((await self.create_run(model, input, **more)).id)
+
+    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
+        """The events of a Run behind a sequence, each once and in order, until the Run rests.
+
+        A stream that breaks is resumed behind the last event that came; patience starts anew with every event.
+        """
+        tries = Tries(self._patience, self._means)
+        while True:
+            reader = EventReader()
+            try:
+                async with aclosing(self._stream(run_id, after, reader)) as events:
+                    async for event in events:
+                        if event is None:
+                            return
+                        if event.sequence > after:
+                            after = event.sequence
+                            tries.progress()
+                            yield event
+                            if event.kind in ENDS:
+                                return
+                raise Unreachable("the stream ended before the run came to rest")
+            except PointsmanError as error:
+                await tries.after(error, Safety.SAFE, reader.retry_s or 0.0)
+
+    async def _stream(self, run_id: str, after: int, reader: EventReader) -> AsyncGenerator[Event | None, None]:
+        """One connection's events; None where there is nothing newer and never will be."""
+        headers = {"Last-Event-ID": str(after)}
+        path = f"/v1/runs/{run_id}/stream"
+        async with self._door.asked("GET", path, headers=headers, read_s=HEARTBEATS_S) as response:
+            if response.status == 204:
+                yield None
+                return
+            try:
+                async for chunk in response.content.iter_any():
+                    for event in reader.feed(chunk):
+                        yield event
+            except msgspec.MsgspecError as error:
+                raise Unreachable("the stream holds what is no event") from error
+
+    # --- Synchronous calls --------------------------------------------------------------------------------------------
+
+    async def invoke(
+        self, model: str, input: Mapping[str, Any], *, options: Mapping[str, Any] | None = None
+    ) -> CallResult:
+        """Serve one request at once. It is sent again only where the refusal proves that nothing was made."""
+        body = msgspec.json.encode({"model": model, "input": input, "options": options or {}})
+        result: CallResult = await self._sent(
+            CallResult, "POST", "/v1/invoke", Safety.UNSAFE, body=body, read_s=LONGEST_CALL_S + MARGIN_S
+        )
+        return result
+
+    # --- Files and models ---------------------------------------------------------------------------------------------
+
+    async def upload(self, content: bytes, media_type: str) -> Artifact:
+        """Keep bytes; they are named by their digest, so sending them twice keeps them once."""
+        artifact: Artifact = await self._sent(Artifact, "POST", "/v1/artifacts", body=content, media_type=media_type)
+        return artifact
+
+    async def download(self, artifact: Artifact) -> bytes:
+        """All bytes of an artifact."""
+
+        async def read() -> bytes:
+            async with self._door.asked("GET", artifact.url) as response:
+                return bytes(await response.read())
+
+        return await patiently(read, Safety.SAFE, self._patience, self._means)
+
+    async def models(self) -> list[Model]:
+        """What the key may use."""
+        found: _Models = await self._sent(_Models, "GET", "/v1/models")
+        return found.data
