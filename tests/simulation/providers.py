@@ -143,7 +143,7 @@ class Outside:
         return await converse(self._loop, self._rng, outcome, target.total_s, self.settle_s)
 
     @asynccontextmanager
-    async def fetch(self, url: str) -> AsyncIterator[Download]:
+    async def fetch(self, url: str, door: Target | None = None) -> AsyncIterator[Download]:
         """See `Transport.fetch`."""
         film = next(job.content for job in self.jobs if job.id == url.rpartition("/")[2])
         fate = self._drawn({"ok": 0.94, "error": 0.03, "cut": 0.03}, "fetch ")

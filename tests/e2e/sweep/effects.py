@@ -180,9 +180,13 @@ class MortalTransport:
         finally:
             self._effects.done(numbered)  # a broken exchange may have arrived: it is over, and that is all we know
 
-    def fetch(self, url: str) -> Any:
+    def stream(self, request: Any, target: Any) -> Any:
+        """See `ports.Transport`. No scene is streamed."""
+        return self._inner.stream(request, target)
+
+    def fetch(self, url: str, door: Any = None) -> Any:
         """See `ports.Transport`. Reading changes nothing."""
-        return self._inner.fetch(url)
+        return self._inner.fetch(url, door)
 
 
 class MortalMedia:
@@ -202,6 +206,10 @@ class MortalMedia:
     async def about(self, *given: Any) -> Any:
         """See `ports.MediaStore`. Looking changes nothing."""
         return await self._inner.about(*given)
+
+    async def content(self, *given: Any) -> Any:
+        """See `ports.MediaStore`. Reading changes nothing."""
+        return await self._inner.content(*given)
 
     async def content(self, *given: Any) -> Any:
         """See `ports.MediaStore`. Reading changes nothing."""
