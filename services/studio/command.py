@@ -29,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
         _exit_with_parent()
     try:
         config = StudioConfig.from_file(options.config) if options.config else StudioConfig.default()
+        if options.local_models or os.environ.get("STUDIO_LOCAL_MODELS") == "1":
+            config = config.with_local_models()
         asyncio.run(_serve(config, options))
     except (SettingsError, OSError) as error:
         sys.stderr.write(f"studio: {error}\n")
@@ -49,6 +51,11 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, default=Path(".pointsman/studio"), help="where jobs, files and ledger live"
     )
     parser.add_argument("--ready-file", type=Path, help="written with the base URLs once requests are answered")
+    parser.add_argument(
+        "--local-models",
+        action="store_true",
+        help="real models for chat, embeddings and OCR, of the extra `local-models`; or STUDIO_LOCAL_MODELS=1",
+    )
     parser.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the starting process is gone (Linux)"
     )

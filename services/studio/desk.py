@@ -15,6 +15,7 @@ from services.studio.archive import Archive
 from services.studio.domain.accounts import Account, Model
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.domain.script import Script
+from services.studio.engines.shelf import Shelf, local_models
 from services.studio.keys import Keys
 from services.studio.media.clips import WORK_PREFIX
 from services.studio.settings import StudioConfig
@@ -52,6 +53,7 @@ class Desk:
         self.archive = Archive(data / "studio.sqlite3")
         self.script = Script()
         self.keys = Keys()
+        self.shelf = local_models() if config.local_models else Shelf()
         self.accounts: dict[str, Account] = dict(config.accounts)
         self._active: Counter[tuple[str, str]] = Counter()
         self._most: Counter[tuple[str, str]] = Counter()

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from services.studio.domain.accounts import DIALECTS, DRAWN, KINDS, MOTIFS, PLAIN, UNITS, Account, Model, Price, Style
+from services.studio.engines.shelf import CHAT_CONTEXT, VECTOR, missing
 
 RESERVED = ("api", "healthz", "lab", "v1")  # first parts of paths that are not accounts
 DEFAULT_FILE = Path(__file__).with_name("accounts.yaml")
@@ -37,6 +38,7 @@ class StudioConfig:
     accounts: Mapping[str, Account]
     defaults: Mapping[str, str]
     render: Render = Render()
+    local_models: bool = False
 
     @classmethod
     def default(cls) -> StudioConfig:
@@ -69,10 +71,30 @@ class StudioConfig:
         render = _object(given.get("render", {}), "render", {"workers", "scale", "fps"})
         return cls(accounts, defaults, Render(**render))
 
+    def with_local_models(self) -> StudioConfig:
+        """The same studio with real models for chat, embeddings and OCR, in their bounds. Raises SettingsError."""
+        lacking = missing()
+        if lacking:
+            names = ", ".join(lacking)
+            raise SettingsError(f"local models need packages that are not installed ({names}): make local-models")
+        accounts = {
+            key: replace(account, models={name: _in_bounds(model) for name, model in account.models.items()})
+            for key, account in self.accounts.items()
+        }
+        return replace(self, accounts=accounts, local_models=True)
+
     def adjusted(self, **changes: Any) -> StudioConfig:
         """The same studio with these fields changed on every account (say `queue_s=0, render_s=0` for a test)."""
         accounts = {key: replace(account, **changes) for key, account in self.accounts.items()}
         return replace(self, accounts=accounts)
+
+
+def _in_bounds(model: Model) -> Model:
+    """A model as the engine behind it bounds it."""
+    if model.kind == "chat":
+        context = min(model.context_tokens, CHAT_CONTEXT)
+        return replace(model, context_tokens=context, max_output_tokens=min(model.max_output_tokens, context // 2))
+    return replace(model, dimensions=min(model.dimensions, VECTOR)) if model.kind == "embedding" else model
 
 
 def read_account(source: Any) -> Account:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 from services.studio.domain import tokens
 from services.studio.domain.accounts import Model
-from services.studio.domain.chat import JSON_OBJECT, JSON_SCHEMA, TEXT, Answer, ChatJob, Chunk, Message, Tool
+from services.studio.domain.chat import (
+    JSON_OBJECT,
+    JSON_SCHEMA,
+    STOP,
+    TEXT,
+    Answer,
+    ChatJob,
+    Chunk,
+    Message,
+    Piece,
+    Tool,
+)
 from services.studio.domain.refusals import Reason, Refusal
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -232,6 +244,30 @@ def chunks(envelope: Envelope, job: ChatJob, answers: Sequence[Answer]) -> Itera
     if job.include_usage:
         usage = usage_view(job, sum(len(answer.tokens) for answer in answers))
         yield Chunk(sse(envelope.of("chat.completion.chunk", [], usage=usage)))
+    yield Chunk(DONE)
+
+
+async def chunks_as_made(
+    envelope: Envelope, job: ChatJob, pieces: AsyncGenerator[Piece, None]
+) -> AsyncGenerator[Chunk, None]:
+    """The same events for a single answer that is still being made."""
+    more: dict[str, Any] = {"usage": None} if job.include_usage else {}
+
+    def event(delta: Mapping[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return sse(envelope.of("chat.completion.chunk", [choice], **more))
+
+    said, finish = 0, STOP
+    yield Chunk(event(_head(envelope, Answer(()), 0)))
+    async with aclosing(pieces):
+        async for piece in pieces:
+            finish = piece.finish or finish
+            if piece.text:
+                said += 1
+                yield Chunk(event({"content": piece.text}), tokens=1)
+    yield Chunk(event({}, finish))
+    if job.include_usage:
+        yield Chunk(sse(envelope.of("chat.completion.chunk", [], usage=usage_view(job, said))))
     yield Chunk(DONE)
 
 

@@ -83,3 +83,11 @@ class Chunk:
 
     data: bytes
     tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A token of an answer that is still being made; the last one has a `finish` and may be empty."""
+
+    text: str
+    finish: str = ""

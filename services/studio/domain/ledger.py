@@ -96,7 +96,7 @@ def _sums(rows: Iterable[Row], column: str) -> dict[str, str]:
     for row in rows:
         if row[column] is not None:
             sums[row["currency"]] = sums.get(row["currency"], Decimal(0)) + Decimal(row[column])
-    return {currency: str(total) for currency, total in sorted(sums.items())}
+    return {currency: f"{total:f}" for currency, total in sorted(sums.items())}
 
 
 def stamp(seconds: float | None) -> str | None:

@@ -76,6 +76,11 @@ def _called(job: ChatJob) -> Tool | None:
     return job.tools[0] if job.must_call else None
 
 
+def calls_tool(job: ChatJob) -> bool:
+    """Whether the answer is the call of a tool."""
+    return _called(job) is not None
+
+
 def reply(job: ChatJob) -> str:
     """The message as plain words."""
     if job.messages and job.messages[-1].role == "tool":

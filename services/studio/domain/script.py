@@ -117,6 +117,11 @@ class Step:
         """Whether the answer does not reach the caller whole, so that there is no use in saying it bit by bit."""
         return self.cut or self.truncate or bool(self.hang_s)
 
+    @property
+    def hears_as_made(self) -> bool:
+        """Whether an answer may be told while it is made: nothing is to be changed of it."""
+        return not (self.unheard or self.flow.refusal or self.flow.content_filter_after != NEVER)
+
 
 OK = Step()
 

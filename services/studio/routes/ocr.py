@@ -26,6 +26,7 @@ class OcrRoutes:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._shelf = desk.shelf
 
     async def read(self, call: Call) -> Response:
         """POST a picture: what is written in it. A file of several pictures has several pages."""
@@ -35,13 +36,19 @@ class OcrRoutes:
         count = await asyncio.to_thread(_pages_of, path, model.max_bytes)
         accepted = Accepted(self._desk, call, "ocr", model, page_charge(model.price, count))
         try:
-            found = await asyncio.to_thread(_read, path, job.layout)
+            found = await asyncio.to_thread(self._read, path, job.layout)
             await asyncio.sleep(pace_of(call.account, call.step.flow).due(1))
         except BaseException:
             accepted.settle(FAILED, page_charge(model.price, count), {"pages": count})
             raise
         accepted.settle(SUCCEEDED, page_charge(model.price, count), {"pages": count})
         return JSONResponse(local_ocr.ocr_view(found))
+
+    def _read(self, path: Path, layout: bool) -> list[list[Block]]:
+        with Image.open(path) as picture:
+            if self._shelf.reader is not None:
+                return self._shelf.reader.read(picture, layout)
+            return pages.read(picture, layout)
 
 
 def _pages_of(path: Path, most_bytes: int) -> int:
@@ -54,8 +61,3 @@ def _pages_of(path: Path, most_bytes: int) -> int:
             text = f"image has at most {MOST_PAGES} pages of {MOST_PIXELS} pixels"
             raise Refusal(Reason.PARAMETER_INVALID, text, "image")
     return count
-
-
-def _read(path: Path, layout: bool) -> list[list[Block]]:
-    with Image.open(path) as picture:
-        return pages.read(picture, layout)

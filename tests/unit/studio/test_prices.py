@@ -56,6 +56,14 @@ def test_pictures_and_speech_cost_by_what_was_made():
     ) == Decimal("0.003")
 
 
+def test_small_sums_are_written_out():
+    """Three ten-millionths are digits, not an exponent."""
+    row = dict.fromkeys(("id", "account", "model", "kind", "request_sha256", "client_token", "safety_identifier"), "x")
+    row |= {"provider_task_id": None, "status": "succeeded", "at": 1.0, "finished_at": None, "currency": "CNY"}
+    rows = [row | {"usage": None, "would_charge": amount, "charged": amount} for amount in ("0.0000001", "0.0000002")]
+    assert ledger.view(rows, [])["totals"]["charged"] == {"CNY": "0.0000003"}
+
+
 def test_the_ledger_counts_hidden_retries_and_sums_by_currency():
     """A token posted twice is shown; a refused POST is counted apart; amounts are summed per currency."""
     post = {"at": 1.0, "account": "a", "path": "/p", "model": "m", "request_sha256": "d", "status": 429, "code": "Q"}
