@@ -36,7 +36,8 @@ LIKELY = 0.65
 """The likeness of the voters below which a line has not this size."""
 LEAST = 0.55
 """A likeness below which a patch is no letter."""
-DEEPEST = 8
+DEEPEST, FIRSTS, TRIES = 8, 16, 4
+"""How many letters may touch, and of the likeliest first ones, with their variants, how many letters are tried."""
 BLANK = 0.55
 """How much of a blank's width beyond the letters' own makes a blank."""
 UNSURE = "\ufffd"
@@ -61,6 +62,15 @@ class _Patch:
 class _Told:
     glyph: Glyph
     left: int
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """A letter that may be the first of a patch, where it would be drawn, and how well it would explain it."""
+
+    glyph: Glyph
+    drawn: int
     likeness: float
 
 
@@ -186,15 +196,15 @@ class _Reader:
         if whole[0] >= GOOD or deep >= DEEPEST or shape.width < self._rows // 4:
             return best
         firsts = sorted(
-            ((self._first(bits, shape, glyph), glyph) for glyph in self._letters if glyph.shape.width < shape.width),
-            key=lambda pair: -pair[0],
+            (self._first(bits, shape, glyph) for glyph in self._letters if glyph.shape.width < shape.width),
+            key=lambda first: -first.likeness,
         )
         tried: set[str] = set()
-        for likeness, glyph in firsts[:12]:
-            if likeness < LEAST or glyph.letter in tried or len(tried) > 3:
+        for first in firsts[:FIRSTS]:
+            if first.likeness < LEAST or first.glyph.letter in tried or len(tried) == TRIES:
                 continue
-            tried.add(glyph.letter)
-            parts = [(0, glyph, likeness), *self._rest(bits, shape, glyph, deep)]
+            tried.add(first.glyph.letter)
+            parts = [(0, first.glyph, first.likeness), *self._rest(bits, shape, first, deep)]
             ink = sum(one.shape.ink for _, one, _ in parts)
             told = sum(sure * one.shape.ink for _, one, sure in parts) / ink - 0.02 * (len(parts) - 1)
             if told > worth:
@@ -210,18 +220,24 @@ class _Reader:
         apart = min((bits ^ moved).bit_count() for moved in _moved(self._standing[id(glyph)], True, True))
         return 1 - apart / (shape.ink + other.ink)
 
-    def _first(self, bits: int, shape: Shape, glyph: Glyph) -> float:
-        """How well a letter explains the first columns; what reaches in from the next letter counts half."""
-        drawn = self._standing[id(glyph)]
-        window = bits & _columns(glyph.shape.width - 1, shape.height + self._depth * 2)
-        missing, more = (drawn & ~bits).bit_count(), (window & ~drawn).bit_count()
-        return 1 - (missing * 2 + more) / (2 * glyph.shape.ink)
+    def _first(self, bits: int, shape: Shape, glyph: Glyph) -> _First:
+        """How well a letter explains the first columns; what reaches in from the next letter counts half.
 
-    def _rest(self, bits: int, shape: Shape, glyph: Glyph, deep: int) -> list[tuple[int, Glyph, float]]:
+        Its first column may be gone with the letter before it, so it may stand a pixel aside.
+        """
+        window = bits & _columns(glyph.shape.width - 1, shape.height + self._depth * 2)
+
+        def apart(drawn: int) -> int:
+            return (drawn & ~bits).bit_count() * 2 + (window & ~drawn).bit_count()
+
+        drawn = min(_moved(self._standing[id(glyph)], True, False), key=apart)
+        return _First(glyph, drawn, 1 - apart(drawn) / (2 * glyph.shape.ink))
+
+    def _rest(self, bits: int, shape: Shape, first: _First, deep: int) -> list[tuple[int, Glyph, float]]:
         """What is left of a patch when its first letter is taken away."""
-        drawn = self._standing[id(glyph)]
+        drawn = first.drawn
         left = bits & ~(drawn | drawn << 1 | drawn >> 1)
-        left &= ~_columns(max(1, glyph.shape.width - 2), shape.height + self._depth * 2)
+        left &= ~_columns(max(1, first.glyph.shape.width - 2), shape.height + self._depth * 2)
         offset = next((x for x in range(shape.width) if left & _column(x, shape.height + self._depth * 2)), None)
         if offset is None:
             return []

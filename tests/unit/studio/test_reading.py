@@ -1,7 +1,7 @@
 """Reading: what the studio drew is read back, at any size, on dark and light, in pictures and on pages."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
@@ -85,6 +85,7 @@ def test_the_frames_of_a_file_are_pages(tmp_path):
 
 
 @settings(max_examples=15)
+@example("2vvY")  # the second v lost a column with the first, and was taken for a y
 @given(st.text(alphabet="abcdefghijkmnopqrstuvwxyzABCDEFGHKLMNPQRTUVWXYZ23456789", min_size=4, max_size=24))
 def test_any_word_is_read_as_it_was_drawn(word):
     """Letters and digits that can be told apart by shape alone, in any order."""
