@@ -34,10 +34,13 @@ LEAST_LARGE = 2
 """Patches of a line of large letters: one alone is a thing that is drawn."""
 LIKELY = 0.65
 """The likeness of the voters below which a line has not this size."""
+EXACT = 0.98
 LEAST = 0.55
 """A likeness below which a patch is no letter."""
 DEEPEST, FIRSTS, TRIES = 8, 16, 4
 """How many letters may touch, and of the likeliest first ones, with their variants, how many letters are tried."""
+LETTER_LIKE, DEARER, MUCH_DEARER = 0.75, 0.02, 0.1
+"""By how much likeness one letter more must pay for itself: by more where the whole is like one letter already."""
 BLANK = 0.55
 """How much of a blank's width beyond the letters' own makes a blank."""
 UNSURE = "\ufffd"
@@ -196,9 +199,10 @@ class _Reader:
         if whole[0] >= GOOD or deep >= DEEPEST or shape.width < self._rows // 4:
             return best
         firsts = sorted(
-            (self._first(bits, shape, glyph) for glyph in self._letters if glyph.shape.width < shape.width),
-            key=lambda first: -first.likeness,
+            (self._first(bits, shape, glyph, deep) for glyph in self._letters if glyph.shape.width < shape.width),
+            key=lambda first: (-round(first.likeness, 1), -first.glyph.shape.ink),  # a stroke is like a part of many
         )
+        dearer = DEARER if whole[0] < LETTER_LIKE else MUCH_DEARER
         tried: set[str] = set()
         for first in firsts[:FIRSTS]:
             if first.likeness < LEAST or first.glyph.letter in tried or len(tried) == TRIES:
@@ -206,7 +210,7 @@ class _Reader:
             tried.add(first.glyph.letter)
             parts = [(0, first.glyph, first.likeness), *self._rest(bits, shape, first, deep)]
             ink = sum(one.shape.ink for _, one, _ in parts)
-            told = sum(sure * one.shape.ink for _, one, sure in parts) / ink - 0.02 * (len(parts) - 1)
+            told = sum(sure * one.shape.ink for _, one, sure in parts) / ink - dearer * (len(parts) - 1)
             if told > worth:
                 best, worth = parts, told
         return best
@@ -220,23 +224,25 @@ class _Reader:
         apart = min((bits ^ moved).bit_count() for moved in _moved(self._standing[id(glyph)], True, True))
         return 1 - apart / (shape.ink + other.ink)
 
-    def _first(self, bits: int, shape: Shape, glyph: Glyph) -> _First:
+    def _first(self, bits: int, shape: Shape, glyph: Glyph, deep: int) -> _First:
         """How well a letter explains the first columns; what reaches in from the next letter counts half.
 
-        Its first column may be gone with the letter before it, so it may stand a pixel aside.
+        Its first column may be gone with the letter before it, so all but the very first may stand a pixel aside.
         """
         window = bits & _columns(glyph.shape.width - 1, shape.height + self._depth * 2)
 
         def apart(drawn: int) -> int:
             return (drawn & ~bits).bit_count() * 2 + (window & ~drawn).bit_count()
 
-        drawn = min(_moved(self._standing[id(glyph)], True, False), key=apart)
+        drawn = min(_moved(self._standing[id(glyph)], deep > 0, False), key=apart)
         return _First(glyph, drawn, 1 - apart(drawn) / (2 * glyph.shape.ink))
 
     def _rest(self, bits: int, shape: Shape, first: _First, deep: int) -> list[tuple[int, Glyph, float]]:
         """What is left of a patch when its first letter is taken away."""
         drawn = first.drawn
-        left = bits & ~(drawn | drawn << 1 | drawn >> 1)
+        left = bits & ~drawn
+        if first.likeness < EXACT:  # its edge may lie a pixel off, and its rim is not the next letter
+            left &= ~(drawn << 1 | drawn >> 1)
         left &= ~_columns(max(1, first.glyph.shape.width - 2), shape.height + self._depth * 2)
         offset = next((x for x in range(shape.width) if left & _column(x, shape.height + self._depth * 2)), None)
         if offset is None:
