@@ -30,7 +30,8 @@ class Dialects:
     """What provider_adapter would say; the part of `ports.Provider` that the catalogue needs."""
 
     def __init__(self) -> None:
-        self.known = {"ark": frozenset({"list"}), "openai": frozenset({"none", "idempotency_key"})}
+        none = frozenset({"none"})
+        self.known = {"ark": frozenset({"list"}), "openai": none | {"idempotency_key"}, "local-ocr": none}
         self.unresolved: dict[str, str] = {}
         self.away = False
         self.stumbles = 0
