@@ -100,6 +100,14 @@ format: setup ## put every Python file and proto into the one format
 gen: setup ## write libs/gen anew from protos/
 	@$(BIN)/python tools/gen.py
 
+# LiteLLM's `model_prices_and_context_window.json`, for `make prices`.
+TABLE ?=
+
+.PHONY: prices
+prices: setup ## compare quotes by imported rules with a whole public price table's own arithmetic (TABLE=file)
+	@test -f "$(TABLE)" || { echo "prices: name LiteLLM's table: make prices TABLE=model_prices_and_context_window.json" >&2; exit 1; }
+	@POINTSMAN_PRICE_TABLE="$(abspath $(TABLE))" $(BIN)/python -m pytest -p no:cacheprovider -o log_cli=true -o log_cli_level=INFO -o timeout=900 tests/unit/cli/test_price_import.py
+
 .PHONY: peers
 peers: setup ## add what the benchmarks compare with
 	@UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never VIRTUAL_ENV= .uv/bin/uv sync --quiet --frozen --inexact --group peers --python $(BIN)/python

@@ -18,6 +18,7 @@ from cli.commands.health import health
 from cli.commands.invoke import invoke
 from cli.commands.keys import keys
 from cli.commands.models import models
+from cli.commands.prices import prices
 from cli.commands.run import run
 from cli.commands.supply import supply
 from cli.commands.up import up
@@ -62,7 +63,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
 OPERATING = (catalog, supply, health, capacity, alerts, attempt, keys, doctor)
-OFFLINE = (adapters, classify)
+OFFLINE = (adapters, classify, prices)
 for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)
 

@@ -263,7 +263,7 @@ def _by_tokens(rule: PriceRule, asked: Asked, used: Tokens | None) -> Priced | U
     return Unpriced(found) if isinstance(found, str) else Priced(*found)
 
 
-_OF_A_REQUEST = {"input": "input_tokens", "cached_input": "cached_input_tokens", "output": "output_tokens"}
+_OF_A_REQUEST = {name: f"{name}_tokens" for name in Tokens.__slots__}
 
 
 # --- Rates ------------------------------------------------------------------------------------------------------------
