@@ -24,6 +24,8 @@ STUDIO_STOP_S = 10.0
 PORTS_FREE_S = 3.0
 
 log = logging.getLogger(__name__)
+DRAWN_SMALL = {"ROUTING_DRIFT_PIXEL_SHARE": "0"}
+"""The local providers draw every clip small, whatever was asked: its pixels are no witness of a drift."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ async def serve(plan: Plan, when_ready: Callable[[Host], None] = lambda host: No
         if studio is not None:
             await studio.start()
         facts = studio.facts if studio is not None else {}
-        env = {**secrets_of(facts), **plan.env}
+        env = {**(DRAWN_SMALL if plan.providers else {}), **secrets_of(facts), **plan.env}
         place = placement(env, available=BUILDERS)
 
         async def catalogue(host: Host) -> None:

@@ -107,7 +107,18 @@ def _duration(seconds: float) -> duration_pb2.Duration:
 
 def artifact_to_proto(item: Stored) -> artifact_pb2.Artifact:
     """A stored output."""
-    return artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
+    seen = item.measures
+    return artifact_pb2.Artifact(
+        sha256=item.sha256,
+        media_type=item.media_type,
+        size_bytes=item.size_bytes,
+        width=min(seen.width, MOST_PIXELS),
+        height=min(seen.height, MOST_PIXELS),
+        duration=_duration(seen.duration_s) if seen.duration_s else None,
+    )
+
+
+MOST_PIXELS = 2**31 - 1
 
 
 def _plain(value: Any) -> Any:

@@ -51,6 +51,12 @@ class Settings:
     report_interval_s: float = 2.0
     poll_give_up_s: float = 1800.0
     """A job whose polls fail for so long without a break is given up; its cost is booked as quoted."""
+    drift_cost_share: float = 0.05
+    """Money that differs by more than this share is told as `cost_drift`."""
+    drift_length_s: float = 1.0
+    """Lengths that differ by more than this and 5 % are."""
+    drift_pixel_share: float = 0.7
+    """Files with fewer than this share of the pixels asked for are; 0 = their pixels are not compared."""
     check_interval_s: float = 15.0
     """How often the running checks look for what stands where it should not."""
     peer_timeout_s: float = 10.0
@@ -97,6 +103,10 @@ class Settings:
                 )
                 >= 1,
                 "counts are above 0",
+            ),
+            (
+                min(self.drift_cost_share, self.drift_length_s, self.drift_pixel_share) >= 0,
+                "tolerances of drift are not below 0",
             ),
         )
         for holds, reason in rules:

@@ -1,6 +1,7 @@
 """Results into the store. Bytes are checked for what they are before they are called a result."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
@@ -9,6 +10,7 @@ from libs.telemetry import metrics, names
 from services.provider_adapter.app.errands import Errands
 from services.provider_adapter.domain.exchange import ExchangeBroken
 from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.measures import Measuring
 from services.provider_adapter.domain.media import settled_type
 from services.provider_adapter.domain.outcomes import Made, Media, Result, Stored
 from services.provider_adapter.ports import Download, MediaStore, Target, Transport
@@ -101,11 +103,20 @@ class MediaWorks:
         if not media_type:
             raise NoMedia(f"the result is no {family}")
         try:
-            return await self._store.keep(_after(head, chunks), media_type, self._settings.media_bytes)
+            measuring = Measuring()
+            passing = _measured(_after(head, chunks), measuring)
+            stored = await self._store.keep(passing, media_type, self._settings.media_bytes)
+            return replace(stored, measures=measuring.measures())
         except Fault as fault:
             if fault.code != "payload_too_large":
                 raise
             raise NoMedia(f"the result is larger than {self._settings.media_bytes} bytes") from fault
+
+
+async def _measured(chunks: AsyncIterator[bytes], measuring: Measuring) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        measuring.feed(chunk)
+        yield chunk
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

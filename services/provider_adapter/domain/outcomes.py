@@ -8,6 +8,7 @@ from typing import Any
 from libs.faults.fault import Fault
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Job
+from services.provider_adapter.domain.measures import UNMEASURED, Measures
 
 
 class JobState(StrEnum):
@@ -51,6 +52,7 @@ class Stored:
     sha256: str
     media_type: str
     size_bytes: int
+    measures: Measures = UNMEASURED
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """What a delivered Attempt has cost, and whether that fits what was asked, reported and delivered."""
 
 import logging
+from decimal import Decimal
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
 from services.routing.domain.attempts import cost_of
-from services.routing.domain.drift import Delivery
+from services.routing.domain.drift import Delivery, Tolerance
 from services.routing.domain.task import Attempt, Task
 from services.routing.domain.usage import Usage, price_facts, usage_of
 from services.routing.ports import Delivered
@@ -28,6 +29,12 @@ async def delivery_of(desk: Desk, task: Task, attempt: Attempt, delivered: Deliv
     reported = cost_of(attempt.quote, delivered.reported_cost, catalog.fx)
     cost = reported if delivered.reported_cost is not None or settled is None else settled
     return Delivery(cost, settled, usage, delivered.output, delivered.artifacts)
+
+
+def tolerance_of(desk: Desk) -> Tolerance:
+    """What is not yet drift, by the settings."""
+    given = desk.settings
+    return Tolerance(Decimal(str(given.drift_cost_share)), given.drift_length_s, given.drift_pixel_share)
 
 
 async def _priced(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered, usage: Usage) -> UsagePrice | None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.routing.app.book_usage import delivery_of
+from services.routing.app.book_usage import delivery_of, tolerance_of
 from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
 from services.routing.app.give_back import give_back
 from services.routing.app.record import record_outcome
@@ -34,6 +34,7 @@ async def succeed(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered
     """It delivered. A cancel that was asked for in between has lost the race (ATT-8)."""
     now = desk.now()
     delivery = await delivery_of(desk, task, attempt, delivered)
+    drift = drift_alerts(attempt, delivery, tolerance_of(desk))
     ended = transitions.attempt_ended(task, attempt, AttemptState.SUCCEEDED, now, cost=delivery.cost, report=True)
     result = Result(
         artifacts=delivered.artifacts,
@@ -44,7 +45,7 @@ async def succeed(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered
         actual_profile=attempt.actual_profile,
         dropped_inputs=attempt.dropped_inputs,
     )
-    await _close(desk, task, transitions.succeeded(ended, result, now), attempt, drift_alerts(attempt, delivery))
+    await _close(desk, task, transitions.succeeded(ended, result, now), attempt, drift)
 
 
 async def fail(

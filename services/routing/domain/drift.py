@@ -2,8 +2,7 @@
 
 Laws of this file:
 - a figure that nobody told is no witness: only what two of them tell differently is drift;
-- what lies within the tolerance is none: lengths within a second or 5 %, money within 5 % of an exact quote, a picture
-  of at least 70 % of the pixels that were asked for.
+- what lies within the tolerance is none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,11 +15,24 @@ from services.routing.domain.decision import AlertDraft
 from services.routing.domain.task import Artifact, Attempt
 from services.routing.domain.usage import Usage
 
-COST_SHARE = Decimal("0.05")
-LENGTH_S, LENGTH_SHARE = 1.0, 0.05
-PIXEL_SHARE = 0.7
+LENGTH_SHARE = 0.05
+REPORTED_SHARE = 0.7
+"""Of the pixels asked for, where a provider names a resolution: the next class down has less than half."""
 NAMED_SIDES = {"2k": 1440, "4k": 2160}
 OPEN = ("", "auto", "adaptive", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """`cost_share` of an exact quote or of what usage costs; lengths apart by `length_s` and 5 %; a file of at least
+    `pixel_share` of the pixels asked for (0: not compared)."""
+
+    cost_share: Decimal = Decimal("0.05")
+    length_s: float = 1.0
+    pixel_share: float = 0.7
+
+
+USUAL = Tolerance()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +46,34 @@ class Delivery:
     artifacts: tuple[Artifact, ...]
 
 
-def drift_alerts(attempt: Attempt, delivery: Delivery) -> tuple[AlertDraft, ...]:
+def drift_alerts(attempt: Attempt, delivery: Delivery, within: Tolerance = USUAL) -> tuple[AlertDraft, ...]:
     """One alert for the Supply, naming everything that does not fit; none where all fits."""
-    found = [*_of_money(attempt, delivery), *_of_lengths(attempt, delivery), *_of_pixels(attempt, delivery)]
-    found += _of_number(delivery)
+    found = [
+        *_of_money(attempt, delivery, within.cost_share),
+        *_of_lengths(attempt, delivery, within.length_s),
+        *_of_pixels(attempt, delivery, within.pixel_share),
+        *_of_number(delivery),
+    ]
     if not found:
         return ()
     text = f"attempt {attempt.id} at {attempt.supply}: {'; '.join(found)}"
     return (AlertDraft("cost_drift", "high", attempt.supply, text, cause=f"attempt {attempt.id}"),)
 
 
-def _of_money(attempt: Attempt, delivery: Delivery) -> Iterator[str]:
+def _of_money(attempt: Attempt, delivery: Delivery, share: Decimal) -> Iterator[str]:
     quote, cost = attempt.quote, delivery.cost
     told = f"{_money(cost)} is booked"
     if attempt.quote_kind == "ceiling" and cost.amount > quote.amount:
         yield f"{told}, more than the ceiling of {_money(quote)}"
-    elif attempt.quote_kind == "exact" and _apart(cost.amount, quote.amount):
+    elif attempt.quote_kind == "exact" and _apart(cost.amount, quote.amount, share):
         yield f"{told} against an exact quote of {_money(quote)}"
     settled = delivery.settled
-    if settled is not None and settled.currency == cost.currency and _apart(cost.amount, settled.amount):
+    if settled is not None and settled.currency == cost.currency and _apart(cost.amount, settled.amount, share):
         yield f"the provider charges {_money(cost)} for usage that costs {_money(settled)} by {attempt.price_rule}"
 
 
-def _apart(one: Decimal, other: Decimal) -> bool:
-    return abs(one - other) > COST_SHARE * other
+def _apart(one: Decimal, other: Decimal, share: Decimal) -> bool:
+    return abs(one - other) > share * other
 
 
 def _money(money: Money) -> str:
@@ -65,7 +81,7 @@ def _money(money: Money) -> str:
     return f"{said['amount']} {said['currency']}"
 
 
-def _of_lengths(attempt: Attempt, delivery: Delivery) -> Iterator[str]:
+def _of_lengths(attempt: Attempt, delivery: Delivery, apart_s: float) -> Iterator[str]:
     asked = attempt.input.get("duration_s")
     probed = [item.duration_s for item in delivery.artifacts if item.duration_s]
     told = {
@@ -74,19 +90,19 @@ def _of_lengths(attempt: Attempt, delivery: Delivery) -> Iterator[str]:
         "delivered": max(probed) if probed else None,
     }
     known = {name: seconds for name, seconds in told.items() if seconds is not None}
-    if known and max(known.values()) - min(known.values()) > max(LENGTH_S, LENGTH_SHARE * max(known.values())):
+    if known and max(known.values()) - min(known.values()) > max(apart_s, LENGTH_SHARE * max(known.values())):
         yield ", ".join(f"{seconds:g} s {name}" for name, seconds in known.items())
 
 
-def _of_pixels(attempt: Attempt, delivery: Delivery) -> Iterator[str]:
+def _of_pixels(attempt: Attempt, delivery: Delivery, share: float) -> Iterator[str]:
     asked = str(attempt.input.get("resolution") or attempt.input.get("size") or "").lower()
     wanted = _pixels(asked)
     if asked in OPEN or not wanted:
         return
     said = str(delivery.output.get("resolution") or "").lower()
-    if said and 0 < _pixels(said) < PIXEL_SHARE * wanted:
+    if said and 0 < _pixels(said) < REPORTED_SHARE * wanted:
         yield f"{asked} was asked and the provider reports {said}"
-    small = [item for item in delivery.artifacts if 0 < item.width * item.height < PIXEL_SHARE * wanted]
+    small = [item for item in delivery.artifacts if 0 < item.width * item.height < share * wanted]
     if small:
         yield f"{asked} was asked and {small[0].width}x{small[0].height} was served"
 

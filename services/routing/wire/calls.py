@@ -4,15 +4,14 @@ from google.protobuf.duration_pb2 import Duration
 
 from libs.faults.fault import Fault
 from libs.rpc.values import money_from_proto, money_to_proto, time_to_proto
-from pointsman.common.v1 import artifact_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
 from pointsman.routing.v1 import call_pb2, routing_service_pb2, task_pb2
 from services.routing.app.calls.open_call import Asked
 from services.routing.domain.calls.call import Call, CallState, Try
 from services.routing.domain.catalog import Channel, Supply
-from services.routing.domain.task import Artifact
 from services.routing.ports.calls import Answered, Outgoing, Report
 from services.routing.wire import failures
+from services.routing.wire.artifacts import artifact_from_proto, artifact_to_proto
 from services.routing.wire.peers import duration, endpoint
 from services.routing.wire.usage import usage_from_proto, usage_to_proto
 
@@ -80,10 +79,7 @@ def call_to_proto(call: Call) -> call_pb2.Call:
         parent_call_id=call.parent_call_id,
         create_time=time_to_proto(call.created_at),
         finish_time=time_to_proto(call.finished_at),
-        artifacts=[
-            artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
-            for item in call.artifacts
-        ],
+        artifacts=[artifact_to_proto(item) for item in call.artifacts],
         usage=None if call.usage is None else usage_to_proto(call.usage),
     )
 
@@ -153,7 +149,7 @@ def stream_to_proto(channel: Channel, supply: Supply, outgoing: Outgoing) -> pro
 
 def answered_from_proto(message: provider_service_pb2.InvokeResponse) -> Answered:
     """What a call gave."""
-    artifacts = tuple(Artifact(item.sha256, item.media_type, item.size_bytes) for item in message.artifacts)
+    artifacts = tuple(map(artifact_from_proto, message.artifacts))
     return Answered(message.output, report_from_proto(message.report), artifacts)
 
 

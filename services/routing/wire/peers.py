@@ -8,13 +8,7 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
-from libs.rpc.values import (
-    money_from_proto,
-    struct_from,
-    struct_to_dict,
-    time_from_proto,
-    time_to_proto,
-)
+from libs.rpc.values import money_from_proto, struct_from, struct_to_dict, time_from_proto, time_to_proto
 from pointsman.capacity.v1 import capacity_pb2, capacity_service_pb2
 from pointsman.common.v1 import subject_pb2
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
@@ -26,9 +20,10 @@ from services.routing.domain.catalog import Admin, Catalog, Channel, Limits, Sup
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView
 from services.routing.domain.feedback import Feedback, Pace
 from services.routing.domain.refusals import HealthCause
-from services.routing.domain.task import Artifact, Attempt, Failure
+from services.routing.domain.task import Attempt, Failure
 from services.routing.ports import Delivered, Polled, Priced, Reconciled, Refused, Reserved, Submitted
 from services.routing.wire import failures
+from services.routing.wire.artifacts import artifact_from_proto
 
 CHANNEL = subject_pb2.SUBJECT_KIND_CHANNEL
 SUPPLY = subject_pb2.SUBJECT_KIND_SUPPLY
@@ -393,7 +388,7 @@ def reconciled_from_proto(message: provider_service_pb2.ReconcileResponse) -> Re
 
 def _delivered(message: provider_pb2.ProviderResult) -> Delivered:
     return Delivered(
-        artifacts=tuple(Artifact(item.sha256, item.media_type, item.size_bytes) for item in message.artifacts),
+        artifacts=tuple(map(artifact_from_proto, message.artifacts)),
         output=struct_to_dict(message.output),
         usage=struct_to_dict(message.usage),
         reported_cost=money_from_proto(message.reported_cost),

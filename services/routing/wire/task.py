@@ -2,17 +2,17 @@
 
 from libs.faults.fault import Fault
 from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_from_proto, time_to_proto
-from pointsman.common.v1 import artifact_pb2
 from pointsman.routing.v1 import alert_pb2, routing_service_pb2, task_pb2
 from services.routing.app.submit_task import Submission
 from services.routing.domain.decision import Decision, Fate, Inputs
 from services.routing.domain.request import Request
 from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.selection_record import recorded_decision, recorded_inputs
-from services.routing.domain.task import Artifact, Attempt, LateWord, Result, Task, TaskState
+from services.routing.domain.task import Attempt, LateWord, Result, Task, TaskState
 from services.routing.ports import TaskQuery
 from services.routing.ports.alerts import Alert, AlertQuery
 from services.routing.wire import failures
+from services.routing.wire.artifacts import artifact_to_proto
 
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000
@@ -142,14 +142,10 @@ def _late_to_proto(word: LateWord) -> task_pb2.LateWord:
     return task_pb2.LateWord(
         outcome=word.outcome,
         hear_time=time_to_proto(word.heard_at),
-        artifacts=[_artifact(item) for item in word.artifacts],
+        artifacts=[artifact_to_proto(item) for item in word.artifacts],
         failure=failures.to_proto(word.failure),
         cost_before=money_to_proto(word.booked_before),
     )
-
-
-def _artifact(item: Artifact) -> artifact_pb2.Artifact:
-    return artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
 
 
 def result_to_proto(result: Result) -> task_pb2.TaskResult:
@@ -163,7 +159,7 @@ def result_to_proto(result: Result) -> task_pb2.TaskResult:
             dropped_inputs=result.dropped_inputs,
         )
     return task_pb2.TaskResult(
-        artifacts=[_artifact(item) for item in result.artifacts],
+        artifacts=[artifact_to_proto(item) for item in result.artifacts],
         output=struct_from(result.output),
         degradation=degradation,
         usage=struct_from(result.usage),

@@ -24,6 +24,7 @@ from services.provider_adapter.settings import Settings
 from services.provider_adapter.store.secrets import ReferencedSecrets
 from tests.support.worlds import START, steered_world
 from tests.unit.provider_adapter.fakes import MP4, MemoryMedia, PlayedIntake, PlayedTransport, download
+from tests.unit.provider_adapter.test_measures import FILM, FILMS
 
 SECRET = "ark-0123456789abcdef"
 PROMPT = "a very private storm over the harbour of a small town"
@@ -81,6 +82,15 @@ async def test_a_result_is_fetched_and_kept() -> None:
     assert standing.result is not None
     [artifact] = standing.result.artifacts
     assert house.store.kept[artifact.sha256] == (MP4, "video/mp4")
+
+
+async def test_a_result_is_measured_as_it_comes() -> None:
+    """OPS-6: pixels and seconds of the file go with the result."""
+    house = House(DONE)
+    house.transport.files[FILE] = [download(FILMS["index last"][0])]
+    standing = await house.poll(ENDPOINT, JOB, "cgt-1")
+    assert standing.result is not None
+    assert [artifact.measures for artifact in standing.result.artifacts] == [FILM]
 
 
 async def test_fetching_is_tried_again_and_then_left_to_the_next_poll() -> None:

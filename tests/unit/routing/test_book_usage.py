@@ -9,7 +9,7 @@ import pytest
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.domain.decision import QuoteView
-from services.routing.domain.drift import Delivery, drift_alerts
+from services.routing.domain.drift import Delivery, Tolerance, drift_alerts
 from services.routing.domain.task import Artifact, Attempt, TaskState
 from services.routing.domain.usage import Usage, price_facts
 from services.routing.ports import Delivered, Polled
@@ -174,6 +174,17 @@ def test_pictures_drift() -> None:
     assert words(attempt(size="1024x1024"), artifacts=(small,)) == "1024x1024 was asked and 512x512 was served"
     assert words(attempt(n=2), usage=Usage(images=2), artifacts=(small,)) == "2 images reported and 1 delivered"
     assert words(attempt(n=2), usage=Usage(images=1), artifacts=(small,)) == ""
+
+
+def test_tolerances_are_settings() -> None:
+    """OPS-6: what counts as drift is stated, and an operator's to say."""
+    made = attempt(duration_s=5, resolution="1080p")
+    delivery = Delivery(cny("10.2"), None, Usage(seconds=Decimal(8)), {}, (film(320, 180),))
+    wide = Tolerance(Decimal("0.02"), 3.0, 0.0)
+    assert drift_alerts(made, delivery, wide) == ()
+    assert len(drift_alerts(made, delivery, Tolerance(Decimal("0.01"), 3.0, 0.0))) == 1
+    assert len(drift_alerts(made, delivery, Tolerance(Decimal("0.02"), 2.9, 0.0))) == 1
+    assert len(drift_alerts(made, delivery, Tolerance(Decimal("0.02"), 3.0, 0.1))) == 1
 
 
 def test_facts_of_a_price_hold_no_words_of_the_caller() -> None:

@@ -4,6 +4,7 @@ isort:skip_file
 Media by digest: bytes never travel inside messages."""
 
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 import builtins as _builtins
 import sys
@@ -25,22 +26,36 @@ class Artifact(_message.Message):
     SHA256_FIELD_NUMBER: _builtins.int
     MEDIA_TYPE_FIELD_NUMBER: _builtins.int
     SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    WIDTH_FIELD_NUMBER: _builtins.int
+    HEIGHT_FIELD_NUMBER: _builtins.int
+    DURATION_FIELD_NUMBER: _builtins.int
     sha256: _builtins.str
     """Required. SHA-256 of the bytes, 64 hexadecimal characters."""
     media_type: _builtins.str
     """Required. For example `video/mp4`."""
     size_bytes: _builtins.int
     """Required. Size in bytes."""
+    width: _builtins.int
+    """Pixels of a picture or a film, as read from the file; 0 = not known."""
+    height: _builtins.int
+    """Pixels of a picture or a film, as read from the file; 0 = not known."""
+    @_builtins.property
+    def duration(self) -> _duration_pb2.Duration:
+        """Length of a film or a sound, as read from the file; absent = not known."""
+
     def __init__(
         self,
         *,
         sha256: _builtins.str = ...,
         media_type: _builtins.str = ...,
         size_bytes: _builtins.int = ...,
+        width: _builtins.int = ...,
+        height: _builtins.int = ...,
+        duration: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["media_type", b"media_type", "sha256", b"sha256", "size_bytes", b"size_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration", "height", b"height", "media_type", b"media_type", "sha256", b"sha256", "size_bytes", b"size_bytes", "width", b"width"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
