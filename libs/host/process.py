@@ -6,6 +6,7 @@ arguments. A second signal ends the process at once with 128 + its number; the e
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -30,6 +31,8 @@ FLAGS = {
     "data": ("DIR", "POINTSMAN_DATA", "the data directory"),
     "ready-file": ("FILE", "POINTSMAN_READY_FILE", "created when every context serves"),
 }
+
+GARBAGE_BEGINS_AT = 20_000
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +92,7 @@ async def until_stopped(host: Host) -> None:
         await asyncio.wait({starting, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
             starting.result()
+            spare_collections()
             await stopped
     finally:
         for task in (starting, stopped):
@@ -97,6 +101,14 @@ async def until_stopped(host: Host) -> None:
         await host.stop()
         for number in STOP_SIGNALS:
             loop.remove_signal_handler(number)
+
+
+def spare_collections() -> None:
+    """What stands once everything serves stays for good: no collection of garbage walks over it again, and one begins
+    after twenty thousand new containers instead of seven hundred. (It took a fifth of the time of a call.)"""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_BEGINS_AT, 10, 10)
 
 
 def _parser(builders: Mapping[str, Builder], program: str) -> argparse.ArgumentParser:

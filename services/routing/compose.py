@@ -17,9 +17,11 @@ from libs.store.gathering import Gathering
 from libs.store.migrations import migrate
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
-from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.calls.afterwards import Afterwards
+from services.routing.app.calls.call_desk import CallDesk, Memory
 from services.routing.app.calls.call_turn import seat_all
 from services.routing.app.calls.end_orphans import EndOrphans, forget_calls
+from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
 from services.routing.app.check_histories import CheckHistories
@@ -158,22 +160,26 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
 def _call_desk(desk: Desk, channels: Any, stores: Stores) -> CallDesk:
     settings, world, timeout_s = desk.settings, desk.world, desk.settings.peer_timeout_s
     kept = stores.calls if stores.calls is not None else MemoryCalls()
+    health = RemoteHealth(channels.to("health"), timeout_s)
+    capacity = RemoteCapacity(channels.to("capacity"), timeout_s, settings.capacity_ttl_s, world.clock, HOLDER_OF_CALLS)
+    memory = Memory()
     calls = CallDesk(
         store=kept,
         answers=kept,
         alerts=desk.store,
         catalog=desk.catalog,
-        health=RemoteHealth(channels.to("health"), timeout_s),
-        capacity=RemoteCapacity(
-            channels.to("capacity"), timeout_s, settings.capacity_ttl_s, world.clock, HOLDER_OF_CALLS
-        ),
+        health=health,
+        capacity=capacity,
         quotes=RemoteQuotes(channels.to("cost_quote"), timeout_s),
         provider=RemoteCalls(channels.to("provider_adapter")),
         world=world,
         settings=settings,
         errands=desk.errands,
+        afterwards=Afterwards(desk.errands, world.clock, settings.settle_window_s, lambda: memory.room.wanted),
+        looking=Looking(health, capacity, settings.look_fresh_s),
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(calls, used), lambda used: used.key),
+        memory=memory,
     )
     return calls
 

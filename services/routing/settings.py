@@ -65,6 +65,10 @@ class Settings:
     """Time beyond the provider's own answer in which media are fetched and stored."""
     call_retention_s: float = 7 * 86_400.0
     """How long synchronous calls stay on record after their end."""
+    settle_window_s: float = 0.02
+    """What follows ended calls (slots, outcomes, records) waits so long for more of its sort; 0 = not at all."""
+    look_fresh_s: float = 0.05
+    """A look at health and capacity serves the decisions of calls for so long, unless it would turn one away."""
     orphan_interval_s: float = 15.0
     """How often calls whose process died are looked for."""
     pool_size: int = 8

@@ -39,8 +39,7 @@ class Shelf:
 
     async def _at(self, revision: int) -> PriceBook | None:
         if revision not in self._by_revision:
-            current = await self._books.current()
-            self._by_revision[revision] = current if current.revision == revision else await self._books.at(revision)
+            self._by_revision[revision] = await self._books.at(revision)
         return self._by_revision[revision]
 
 

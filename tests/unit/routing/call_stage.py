@@ -21,8 +21,10 @@ from libs.store.gathering import Gathering
 from pointsman.routing.v1 import call_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
-from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.calls.afterwards import Afterwards
+from services.routing.app.calls.call_desk import CallDesk, Memory
 from services.routing.app.calls.call_turn import seat_all
+from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
 from services.routing.app.desk import Errands
 from services.routing.domain.catalog import (
@@ -331,7 +333,14 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
     """A process, not yet reachable."""
     world, clock = steered_world()
     tasks = stage(world=(world, clock), offers=offers or chat_catalog())
-    store, quotes, provider = MemoryCalls(), FakeCallQuotes(), ScriptedProvider(clock)
+    store, quotes, provider, errands, memory = (
+        MemoryCalls(),
+        FakeCallQuotes(),
+        ScriptedProvider(clock),
+        Errands(),
+        Memory(),
+    )
+    given = Settings(database_url="memory:", **{"settle_window_s": 0.0, "look_fresh_s": 0.0, **settings})
     desk = CallDesk(
         store=store,
         answers=store,
@@ -342,10 +351,13 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         quotes=quotes,
         provider=provider,
         world=world,
-        settings=Settings(database_url="memory:", **settings),
-        errands=Errands(),
+        settings=given,
+        errands=errands,
+        afterwards=Afterwards(errands, clock, given.settle_window_s, lambda: memory.room.wanted),
+        looking=Looking(tasks.health, tasks.capacity, given.look_fresh_s),
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(desk, used), lambda used: used.key),
+        memory=memory,
     )
     return CallStage(
         tasks, desk, clock, tasks.catalog, tasks.health, tasks.capacity, quotes, provider, store

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from libs.kernel.money import Money
 from libs.kernel.world import World
 from libs.store.gathering import Gathering
+from services.routing.app.calls.afterwards import Afterwards
+from services.routing.app.calls.looking import Looking
 from services.routing.app.desk import Errands
 from services.routing.domain.calls.selectors import Rota
 from services.routing.domain.calls.stall_clock import nanos
@@ -55,15 +57,25 @@ class Room:
 
     def __init__(self) -> None:
         self._came = asyncio.Event()
+        self._waiting = 0
 
     def freed(self) -> None:
         """Wake everybody who waits now."""
         came, self._came = self._came, asyncio.Event()
         came.set()
 
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody waits."""
+        return self._waiting > 0
+
     async def wait(self) -> None:
         """Until the next time."""
-        await self._came.wait()
+        self._waiting += 1
+        try:
+            await self._came.wait()
+        finally:
+            self._waiting -= 1
 
 
 @dataclass(slots=True)
@@ -97,6 +109,8 @@ class CallDesk:
     world: World
     settings: Settings
     errands: Errands
+    afterwards: Afterwards
+    looking: Looking
     turn: "Gathering[Ask, Seat]"
     """From the snapshots to the reservation: see `call_turn`."""
     prices: Gathering[UsageItem, Money | None]

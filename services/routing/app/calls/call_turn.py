@@ -72,10 +72,17 @@ async def seat_all(asks: Sequence[Ask]) -> Sequence[Seat | Exception]:
     """One turn."""
     carry_deadline(None)
     desk = asks[0].desk
-    health, (kinds, channels, supplies) = await asyncio.gather(desk.health.snapshot(), desk.capacity.snapshot())
-    views = Views(*health, dict(kinds), dict(channels), dict(supplies))
+    views, new = await desk.looking.recent(desk.world.clock.monotonic())
     catalog, quotes = await _priced(desk, asks)
     decided = [_decided(ask, catalog, quoted, views) for ask, quoted in zip(asks, quotes, strict=True)]
+    if not new and not all(isinstance(item, Seat) and item.try_id for item in decided):
+        views = await desk.looking.anew(desk.world.clock.monotonic())
+        for place, item in enumerate(decided):
+            if not (isinstance(item, Seat) and item.try_id):
+                decided[place] = _decided(asks[place], catalog, quotes[place], views)
+            else:
+                chosen = item.inputs.supplies[item.decision.chosen]
+                views.occupy(chosen, item.inputs.channels[chosen.channel], item.tokens)
     waiting = [_reserved(ask, item) for ask, item in zip(asks, decided, strict=True)]
     return [await waiting[0]] if len(waiting) == 1 else await asyncio.gather(*waiting)
 

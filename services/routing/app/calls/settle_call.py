@@ -4,7 +4,7 @@ Everything here is an errand of its own: it outlives the caller and its deadline
 """
 
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,15 +59,15 @@ def round_of(
 
 def unsent(desk: CallDesk, try_id: str) -> None:
     """No intent came of a lease."""
-    _errand(desk, _release(desk, try_id, SILENT))
+    desk.afterwards.begin(_release(desk, try_id, SILENT))
 
 
 def give_back(desk: CallDesk, ended: Try, feedback: Feedback, told: Failure | None, tell: bool) -> None:
     """The slot, with what the end says of pace and tokens; and its outcome to health, where it has one."""
     now = desk.now()
-    _errand(desk, _release(desk, ended.id, feedback))
+    desk.afterwards.begin(_release(desk, ended.id, feedback))
     if tell:
-        _errand(desk, _report(desk, ended, told, now))
+        desk.afterwards.begin(_report(desk, ended, told, now))
 
 
 def after_failure(desk: CallDesk, ended: Try, fault: Fault, estimate: Usage | None = None) -> None:
@@ -115,7 +115,7 @@ async def tell_alerts(desk: CallDesk, raised: Sequence[Alert]) -> None:
 
 def keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
     """The record of an ended call."""
-    _errand(desk, _keep(desk, call, facts, rounds))
+    desk.afterwards.begin(_keep(desk, call, facts, rounds))
 
 
 async def _keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
@@ -188,7 +188,3 @@ async def _report(desk: CallDesk, ended: Try, failure: Failure | None, observed_
         await desk.health.report(ended, failure, ended.sent_at, observed_at)
     except Fault as fault:
         log.warning("try %s: health did not take its outcome: %s", ended.id, fault)
-
-
-def _errand(desk: CallDesk, work: Coroutine[Any, Any, None]) -> None:
-    desk.errands.begin(work)

@@ -1,0 +1,41 @@
+"""What is done after calls, put together: slots, outcomes and records of a moment go in one go (SYN-7).
+
+Nobody waits for it, so it may wait a little for more of its sort: what is told together shares statements and commits.
+Whoever waits for a slot does not wait for that: then it goes at once.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from libs.kernel.clock import Clock
+from services.routing.app.desk import Errands
+
+Work = Coroutine[Any, Any, None]
+
+
+class Afterwards:
+    """Begins what it is given as errands, a window at a time. `hurried` tells whether somebody waits for a slot."""
+
+    def __init__(self, errands: Errands, clock: Clock, window_s: float, hurried: Callable[[], bool]) -> None:
+        self._errands = errands
+        self._clock = clock
+        self._window_s = window_s
+        self._hurried = hurried
+        self._gathered: list[Work] = []
+
+    def begin(self, work: Work) -> None:
+        """Do it soon, whatever becomes of the caller."""
+        if self._window_s <= 0 or self._hurried():
+            self._errands.begin(work)
+            return
+        if not self._gathered:
+            self._errands.begin(self._later())
+        self._gathered.append(work)
+
+    async def _later(self) -> None:
+        try:
+            await self._clock.sleep(self._window_s)
+        finally:
+            gathered, self._gathered = self._gathered, []
+            for work in gathered:
+                self._errands.begin(work)
