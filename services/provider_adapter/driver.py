@@ -15,7 +15,7 @@ import asyncio
 import errno
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from math import inf
 from types import SimpleNamespace
 
@@ -107,8 +107,9 @@ class HttpDriver:
         limits = aiohttp.ClientTimeout(
             total=total_s, connect=min(target.connect_s, target.total_s), sock_connect=target.connect_s
         )
-        first_s = target.total_s if target.first_s is None else min(target.first_s, target.total_s)
-        async with asyncio.timeout(first_s if first_s < inf else None):
+        whole_s = target.total_s if total_s is None else inf  # a limit of aiohttp's own covers the whole of an exchange
+        first_s = min(inf if target.first_s is None else target.first_s, whole_s)
+        async with asyncio.timeout(first_s) if first_s < inf else nullcontext():
             return await self._session(request.fresh).request(
                 request.method,
                 _url(target.base_url, request),

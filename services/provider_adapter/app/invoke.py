@@ -60,8 +60,13 @@ class InvokeCall:
 
 def _output(result: Result) -> dict[str, Any]:
     """What is no file: one entry of `data` for each artifact, in order, and what the provider said beside them."""
+    beside = dict(result.output)
+    prompts = beside.pop("revised_prompts", ())
     data = [{"artifact": item.sha256, "media_type": item.media_type} for item in result.artifacts]
-    return {**result.output, "data": data}
+    for item, prompt in zip(data, prompts, strict=False):
+        if prompt:
+            item["revised_prompt"] = prompt
+    return {**beside, "data": data}
 
 
 _IDS = ("x-request-id", "apim-request-id", "request-id", "x-tt-logid")

@@ -2,7 +2,7 @@
 
 Laws of this file (SYN-8):
 - until the provider has said something, nothing is handed on: another supply may still serve;
-- from then on every end that is not the provider's own is `stream_interrupted`, save a refusal of the content;
+- from then on an end that proves nothing is `stream_interrupted`, and an error of the provider is its own;
 - who leaves takes the connection to the provider with him.
 """
 
@@ -133,16 +133,17 @@ class StreamCall:
 
 
 def _after(pieces: int, fault: Fault) -> Fault:
-    """What a failure is after so many pieces."""
-    if not pieces or fault.category is Category.CONTENT:
+    """What a failure is after so many pieces: what the provider said of itself stands; what proves nothing is a stream
+    that broke off."""
+    if not pieces:
         return fault
-    reason = {"submission_unknown": "provider_timeout"}.get(fault.code, fault.code)
+    if fault.category is not Category.UNKNOWN:
+        return fault.replaced(metadata={**fault.metadata, "possibly_charged": "true"})
     return Fault.of(
         "stream_interrupted",
         f"the stream broke off after {pieces} pieces",
         provider=fault.provider,
         provider_code=fault.provider_code,
         provider_message=fault.provider_message,
-        retry_after_ms=fault.retry_after_ms,
-        metadata={**fault.metadata, "reason": reason, "possibly_charged": "true"},
+        metadata={**fault.metadata, "possibly_charged": "true"},
     )

@@ -125,7 +125,9 @@ def count(usage: Mapping[str, Any] | None, *path: str) -> int | None:
     value: Any = usage
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    if type(value) is int or type(value) is float:
+        return int(value) if value >= 0 else None
+    return None
 
 
 @dataclass(slots=True)

@@ -41,6 +41,10 @@ class JsonInput(Mapping[str, Any]):
             self._read[name] = decoded(self.raw[name], f"/input/{name}")
         return self._read[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """See Mapping.get, without an exception for what is absent, as most fields are."""
+        return self[name] if name in self.raw else default
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.raw)
 

@@ -59,10 +59,13 @@ def _speech(job: Job) -> dict[str, Any]:
 def _pictures(response: HttpResponse, dialect: Dialect) -> Submitted:
     body = document(response, Phase.SUBMIT, dialect.table, synchronous=True)
     items = [object_of(item) for item in list_of(body.get("data"))]
-    media = tuple(media for media in map(_picture, items) if media is not None)
-    if not media:
+    found = [(media, text_of(item.get("revised_prompt"))) for item in items if (media := _picture(item)) is not None]
+    if not found:
         raise refused(response, Phase.SUBMIT, dialect.table, synchronous=True)
-    made = Made(media, chosen(body, "size", "quality"), chosen(object_of(body.get("usage")), *_USAGE))
+    beside = chosen(body, "size", "quality")
+    if any(prompt for _, prompt in found):
+        beside["revised_prompts"] = [prompt for _, prompt in found]
+    made = Made(tuple(media for media, _ in found), beside, chosen(object_of(body.get("usage")), *_USAGE))
     unknown = unknown_fields("image", body, dialect.read_fields, dialect.ignored_fields)
     return Submitted(made=made, unknown_fields=unknown)
 
