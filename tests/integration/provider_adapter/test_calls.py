@@ -297,8 +297,8 @@ async def test_a_stream_that_is_cut_has_not_ended(desk) -> None:
 
 
 async def test_an_error_in_a_stream(desk) -> None:
-    """SYN-8 ERR-1: what the provider says of itself stands, before the first token and after it; then with the word that
-    it may have been charged."""
+    """SYN-8 ERR-1: what the provider says of itself stands, before the first token and after it; after it with the word
+    that it may have been charged."""
     error = event({"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}})
     async with RawServer([streams(ROLE, error), streams(ROLE, said("Hel"), error, said("lost"))]) as server:
         chunks, fault = await desk.stream(server)
