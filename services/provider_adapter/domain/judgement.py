@@ -74,7 +74,7 @@ def judge(reply: Reply, phase: Phase, table: FaultTable, now: datetime, *, synch
         finding, verdict = _of_question(finding, reply, reading, table)
     else:
         finding, verdict = _of_submission(finding, reply, reading, synchronous), True
-    return fault_of(finding, reply, table, now, verdict=verdict)
+    return fault_of(finding, reply, table, now, verdict=verdict, told=reading.wait)
 
 
 def judge_job(document: object, table: FaultTable, now: datetime) -> Fault:
@@ -216,14 +216,16 @@ def _of_transport(error: str) -> Finding:
     return Finding(SUBMISSION_UNKNOWN, f"transport {how.value}")
 
 
-def fault_of(finding: Finding, reply: Reply, table: FaultTable, now: datetime, *, verdict: bool = True) -> Fault:
+def fault_of(
+    finding: Finding, reply: Reply, table: FaultTable, now: datetime, *, verdict: bool = True, told: str = ""
+) -> Fault:
     """The finding as a Fault. Without `verdict` it becomes `poll_failed`, the finding's code being its reason."""
     metadata = {"evidence": finding.evidence}
     code = finding.ours
     if not verdict:
         reason = {SUBMISSION_UNKNOWN: "provider_timeout"}.get(code, code)
         code, metadata["reason"] = POLL_FAILED, reason
-    wait = retry_after_ms(reply.headers, now, finding.said)
+    wait = retry_after_ms(reply.headers, now, finding.said, told)
     return Fault.of(
         code,
         _sentence(code, metadata.get("reason", "")),

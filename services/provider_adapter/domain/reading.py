@@ -7,7 +7,7 @@ Providers wrap one another: a message may hold JSON as text, an error may sit in
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -40,7 +40,10 @@ class Clue:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that a body says. Clues are ordered innermost first. `state` is the state that a task is said to be in."""
+    """All that a body says. Clues are ordered innermost first. `state` is the state that a task is said to be in.
+
+    `wait` is how long to wait, as a field of the body says it: `34.4s`, `250ms`, `7` (seconds).
+    """
 
     shape: Shape
     document: Any = None
@@ -48,6 +51,7 @@ class Reading:
     messages: tuple[Clue, ...] = ()
     state: str = ""
     detail_list: bool = False
+    wait: str = ""
 
     @property
     def structured(self) -> bool:
@@ -70,6 +74,7 @@ _SKIPPED = frozenset(
     "prompt input inputs text output outputs logs url urls request revisedprompt docurl id requestid traceid ctx loc"
     " metrics usage safetyratings embedding audio b64json image images video model object version query".split()
 )
+_WAITS = frozenset({"retryafter", "retryafterseconds", "retryaftersec", "retryafterms", "retrydelay", "retryin"})
 # Flags that tell something by one of their values: the job is over, or its result was filtered.
 _FLAGS = {"done": True, "respectmoderation": False}
 _FLAGGED = {"done": "ended", "respectmoderation": "code"}
@@ -123,7 +128,8 @@ def of_document(document: Any, root: str = "body") -> Reading:
     state = next((clue.text for kind, clue in clues if kind in ("state", "ended")), "")
     detail = document.get("detail") if isinstance(document, Mapping) else None
     listed = isinstance(detail, list) and any(isinstance(item, Mapping) and "type" in item for item in detail)
-    return Reading(Shape.JSON, document, tuple(codes), tuple(messages), state, listed)
+    wait = next((clue.text for kind, clue in clues if kind == "wait"), "")
+    return Reading(Shape.JSON, document, tuple(codes), tuple(messages), state, listed, wait)
 
 
 def _walk(path: str, value: Any, depth: int) -> Iterator[tuple[str, Clue]]:
@@ -149,6 +155,9 @@ def _field(path: str, name: str, value: Any, depth: int) -> Iterator[tuple[str, 
         return
     if flat == "blockreason" and isinstance(value, str) and _telling(value):  # whatever it is, the prompt was blocked
         yield from (("code", Clue(path, value, depth)), ("code", Clue(path, "content_filtered", depth)))
+        return
+    if flat in _WAITS and isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield "wait", Clue(path, f"{value}ms" if flat.endswith("ms") else str(value)[:40], depth)
         return
     if value is _FLAGS.get(flat):
         yield _FLAGGED[flat], Clue(path, "content_filtered" if _FLAGGED[flat] == "code" else flat, depth + 1)
@@ -213,7 +222,7 @@ def _last_of(values: Iterable[Any]) -> Reading:
     readings = [of_document(value) for value in values]
     failed = [reading for reading in readings if reading.codes or reading.messages]
     chosen = (failed or readings or [Reading(Shape.EVENTS)])[-1]
-    return Reading(Shape.EVENTS, chosen.document, chosen.codes, chosen.messages, chosen.state)
+    return replace(chosen, shape=Shape.EVENTS, detail_list=False)
 
 
 def event_documents(text: str) -> Iterator[Any]:

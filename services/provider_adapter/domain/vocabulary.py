@@ -60,7 +60,8 @@ _ENGLISH = (
         r"upstream (request )?time(d )?out",
         "context deadline exceeded",
         # a gateway that lost its own upstream after it had sent; "dial" is the word for one that never reached it
-        r"^(?!.*\bdial\b).*(reset by peer|connreset|socket hang ?up|unexpected eof|broken pipe|context cancell?ed)",
+        r"^(?s:(?!.*\bdial\b).*)(reset by peer|connreset|socket hang ?up|unexpected eof|broken pipe)",
+        "context cancell?ed",
         r"(upstream|read|operation|request) timed ?out",
         r"time(d )?out (while )?(awaiting|waiting for) (response|headers|upstream)",
         r"(upstream|server|peer) closed (the )?connection",
@@ -163,7 +164,7 @@ _ENGLISH = (
     word(
         "account_forbidden",
         "unsupported country",
-        r"^(?!.*\bmodel\b).*\b(not|un) ?(available|supported|permitted|allowed) in (your|this) (country|region)",
+        r"^(?s:(?!.*\bmodel\b).*)\b(not|un) ?(available|supported|permitted|allowed) in (your|this) (country|region)",
         r"\b(region|country|geo) ?(is )?(blocked|restricted|forbidden)\b",
         "country, region",
         "(user )?location is not supported",

@@ -1,4 +1,4 @@
-"""How long a provider asks us to wait, from the headers and words of its reply."""
+"""How long a provider asks us to wait, from the headers, fields and words of its reply."""
 
 import re
 from collections.abc import Mapping
@@ -15,13 +15,14 @@ _IN_WORDS = re.compile(
 )
 
 
-def retry_after_ms(headers: Mapping[str, str], now: datetime, text: str = "") -> int | None:
+def retry_after_ms(headers: Mapping[str, str], now: datetime, text: str = "", told: str = "") -> int | None:
     """Milliseconds to wait, at most a day; None when the reply does not say.
 
     In order: `retry-after-ms`, `retry-after` (seconds or an HTTP date), the longest `x-ratelimit-reset*` of a window
-    that is used up, a `retryDelay`-like span in the text, words ("try again in 1.4s").
+    that is used up, `told` by a field of the body ("34.4s", "7" seconds), words ("try again in 1.4s").
     """
-    for found in (_milliseconds(headers), _retry_after(headers, now), _resets(headers, now), _words(text)):
+    told_ms = _moment(told, now) if told else None
+    for found in (_milliseconds(headers), _retry_after(headers, now), _resets(headers, now), told_ms, _words(text)):
         if found is not None:
             return int(min(max(found, 0), LONGEST_MS))
     return None

@@ -25,6 +25,9 @@ async def test_the_dialects_on_offer(rig) -> None:
     assert openai.auth == "Authorization: Bearer"
     assert openai.cost_fields["chat.usage.completion_tokens"] == "output tokens"
     assert "task.updated_at" in ark.ignored_fields
+    assert all(adapter.quality.recorded_exchanges >= 20 for adapter in answer.adapters)
+    assert told["minimax"].quality.classified_failures == told["minimax"].quality.labelled_failures > 0
+    assert (told["kling"].quality.reconciles, told["runway"].quality.reconciles) == (True, False)
     assert [(told[name].reconcile_by, told[name].cancels) for name in ("minimax", "runway", "vidu")] == [
         ("list", True),
         ("none", True),

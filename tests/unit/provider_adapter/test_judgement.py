@@ -149,6 +149,20 @@ def test_a_job_that_failed_by_a_lost_call_of_its_own_has_failed() -> None:
     assert (fault.code, fault.category) == ("provider_error", Category.SUPPLY)
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"detail": "Request was throttled", "retry_after": 7}, 7000),
+        ({"error": {"message": "x", "details": [{"@type": "RetryInfo", "retryDelay": "34.4s"}]}}, 34_400),
+        ({"error": {"retry_after_ms": 250}}, 250),
+        ({"error": "slow down"}, None),
+    ],
+)
+def test_a_wait_that_the_body_tells(body: Any, expected: int | None) -> None:
+    """CAP-7 ERR-2: providers without a header say it in a field."""
+    assert judged(429, body).retry_after_ms == expected
+
+
 def test_a_size_is_no_rate() -> None:
     """ERR-1: 413 is about this one request, also where the code beside it says "rate limit"."""
     assert judged(413, {"error": {"code": "rate_limit_exceeded", "message": "TPM"}}).code == "invalid_request"

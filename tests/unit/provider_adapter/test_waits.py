@@ -46,13 +46,30 @@ def test_what_is_asked(headers: dict[str, str], text: str, expected: int | None)
     assert retry_after_ms(headers, NOW, text) == expected
 
 
+@pytest.mark.parametrize(
+    ("headers", "told", "text", "expected"),
+    [
+        ({}, "34.4s", "", 34_400),
+        ({}, "250ms", "", 250),
+        ({}, "7", "", 7000),
+        ({}, "7", "try again in 2s", 7000),
+        ({"retry-after": "3"}, "7", "", 3000),
+        ({}, "soon", "try again in 2s", 2000),
+    ],
+)
+def test_what_a_field_of_the_body_tells(headers: dict[str, str], told: str, text: str, expected: int) -> None:
+    """CAP-7 ERR-2: a field is asked after the headers and before the words."""
+    assert retry_after_ms(headers, NOW, text, told) == expected
+
+
 @given(
     st.dictionaries(
         st.sampled_from(["retry-after", "retry-after-ms", "x-ratelimit-reset-tokens"]), st.text(max_size=30)
     ),
     st.text(max_size=60),
+    st.text(max_size=30),
 )
-def test_nonsense_is_no_wait(headers: dict[str, str], text: str) -> None:
+def test_nonsense_is_no_wait(headers: dict[str, str], text: str, told: str) -> None:
     """ERR-1: whatever a provider writes there, the answer is None or a wait between nothing and a day."""
-    wait = retry_after_ms(headers, NOW, text)
+    wait = retry_after_ms(headers, NOW, text, told)
     assert wait is None or 0 <= wait <= LONGEST_MS

@@ -17,6 +17,7 @@ from services.provider_adapter.adapters.minimax.manifest import (
     accepted,
     second,
 )
+from services.provider_adapter.adapters.minimax.submit import length_of
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
 from services.provider_adapter.domain.job import Endpoint, Job
@@ -51,7 +52,7 @@ def parse(response: HttpResponse, job: Job) -> Polled:
         raise refused(response, Phase.POLL, TABLE)
     unknown = unknown_fields("task", body, MANIFEST.read_fields, MANIFEST.ignored_fields)
     if state is JobState.SUCCEEDED:
-        done = _made(task) if second(job) else _file(task)
+        done = _made(task) if second(job) else _file(task, job)
         if done is not None:
             made, further = (done, None) if isinstance(done, Made) else (None, done)
             return Polled(state, made=made, further=further, unknown_fields=unknown)
@@ -74,12 +75,14 @@ def _made(task: Mapping[str, Any]) -> Made | None:
     return Made((Media("video", url=url),), chosen(task, *_OUTPUT), usage)
 
 
-def _file(task: Mapping[str, Any]) -> Further | None:
+def _file(task: Mapping[str, Any], job: Job) -> Further | None:
     """The question for the file of a finished task; its id is now a text, now a number."""
     file_id = task.get("file_id")
     if isinstance(file_id, bool) or not isinstance(file_id, str | int) or not file_id:
         return None
     size = chosen(task, "video_width", "video_height")
+    asked = length_of(job)  # it is what was made and is charged; the reply does not say it again
+    usage = {} if asked is None else {"seconds": asked}
 
     def found(response: HttpResponse, job: Job) -> Polled:
         body = document(response, Phase.POLL, TABLE)
@@ -87,6 +90,6 @@ def _file(task: Mapping[str, Any]) -> Further | None:
         if not url or not accepted(body.get("base_resp")):
             raise refused(response, Phase.POLL, TABLE)
         unknown = unknown_fields("file", body, MANIFEST.read_fields, MANIFEST.ignored_fields)
-        return Polled(JobState.SUCCEEDED, made=Made((Media("video", url=url),), size), unknown_fields=unknown)
+        return Polled(JobState.SUCCEEDED, made=Made((Media("video", url=url),), size, usage), unknown_fields=unknown)
 
     return Further(HttpRequest("GET", FILES, query=(("file_id", str(file_id)),)), found)

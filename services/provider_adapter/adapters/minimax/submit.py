@@ -70,7 +70,7 @@ def _first(job: Job) -> dict[str, Any]:
         "first_frame_image": frame,
         "last_frame_image": job.material("last_frame"),
         "subject_reference": [{"type": "character", "image": list(images)}] if images else [],
-        "duration": _length(job),
+        "duration": length_of(job),
         "resolution": _size(job, _FIRST_SIZES),
     }
     return {name: value for name, value in body.items() if value not in (None, "", [])}
@@ -114,7 +114,8 @@ def _size(job: Job, sizes: Mapping[str, str]) -> str:
     return sizes.get(asked.lower(), asked)
 
 
-def _length(job: Job) -> int | None:
+def length_of(job: Job) -> int | None:
+    """The seconds that the first interface was asked for; None when none were."""
     asked = job.seconds_up("duration_s")
     if asked is None:
         return None

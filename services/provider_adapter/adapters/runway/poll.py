@@ -30,7 +30,9 @@ def parse(response: HttpResponse, job: Job) -> Polled:
     if state is JobState.SUCCEEDED:
         urls = [url for url in map(text_of, list_of(task.get("output"))) if url]
         if urls:
-            made = Made(tuple(Media("video", url=url) for url in urls))
+            asked = job.seconds_up("duration_s")  # it is what was made and is charged; the reply does not say it again
+            usage = {} if asked is None else {"seconds": asked}
+            made = Made(tuple(Media("video", url=url) for url in urls), usage=usage)
             return Polled(state, made=made, unknown_fields=unknown)
         state = JobState.FAILED  # a success without a result is the supply's failure, and is not paid for as a success
     if state is JobState.FAILED:

@@ -28,7 +28,11 @@ def parse(response: HttpResponse, job: Job) -> Polled:
         urls = [text_of(object_of(item).get("url")) for item in list_of(task.get("creations"))]
         media = tuple(Media("video", url=url) for url in urls if url)
         if media:
-            return Polled(state, made=Made(media, usage=chosen(task, "credits")), unknown_fields=unknown)
+            usage = chosen(task, "credits")
+            asked = job.seconds_up("duration_s")  # it is what was made; the reply does not say it again
+            if asked is not None:
+                usage["seconds"] = asked
+            return Polled(state, made=Made(media, usage=usage), unknown_fields=unknown)
         state = JobState.FAILED  # a success without a result is the supply's failure, and is not paid for as a success
     if state is JobState.FAILED:
         said = chosen(task, "err_code", "err_msg")
