@@ -210,7 +210,3 @@ class MortalMedia:
     async def content(self, *given: Any) -> Any:
         """See `ports.MediaStore`. Reading changes nothing."""
         return await self._inner.content(*given)
-
-    async def content(self, *given: Any) -> Any:
-        """See `ports.MediaStore`. Reading changes nothing."""
-        return await self._inner.content(*given)
