@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from starlette.routing import Router
-
 from libs.blobs.blob import Blobs
 from libs.blobs.opening import open_blobs
 from libs.fetching.fetcher import Fetcher, rules_of
@@ -37,7 +35,7 @@ from services.edge.routes.artifacts import ArtifactRoutes
 from services.edge.routes.calling import Calling
 from services.edge.routes.calls import CallRoutes
 from services.edge.routes.catalog import CatalogRoutes
-from services.edge.routes.gate import routes
+from services.edge.routes.gate import Paths
 from services.edge.routes.keys import KeyRoutes
 from services.edge.routes.listener import Listener
 from services.edge.routes.models import ModelRoutes
@@ -188,8 +186,7 @@ class House:
         )
         operations = tuple(operation for part in parts for operation in part.operations())
         served = (*operations, *DocumentRoutes(operations).operations())
-        router = Router(routes(served, self.authenticator), redirect_slashes=False, default=unknown_path)
-        return Shell(router, self.world, self._metrics)
+        return Shell(Paths(served, self.authenticator, unknown_path), self.world, self._metrics)
 
     def _streams(self) -> StreamRoutes:
         return StreamRoutes(

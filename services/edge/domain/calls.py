@@ -116,6 +116,11 @@ def order(reader: Reader, kind: str, given: Fields, options: CallOptions, rename
 
 def read_options(reader: Reader, headers: Mapping[str, str]) -> CallOptions:
     """`options` of the body; a header `Pointsman-…` stands in where the body says nothing."""
+    said = _options(reader) if reader.has("options") else CallOptions()
+    return _with_headers(said, headers, reader) if headers else said
+
+
+def _options(reader: Reader) -> CallOptions:
     options = reader.nested("options")
     limits = [options.seconds(name, 0.1, LONGEST_CALL_S) for name in ("timeout_s", "deadline_s")]
     options.choice("priority", PRIORITIES)  # orders that are shared with runs may say it; a call never queues (SYN-1)
@@ -130,7 +135,7 @@ def read_options(reader: Reader, headers: Mapping[str, str]) -> CallOptions:
         skip_cache=options.flag("cache") is False,
     )
     options.close()
-    return _with_headers(said, headers, reader) if headers else said
+    return said
 
 
 def _with_headers(said: CallOptions, headers: Mapping[str, str], outer: Reader) -> CallOptions:

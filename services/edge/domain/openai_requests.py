@@ -52,21 +52,22 @@ def read_chat(fields: Fields, headers: Mapping[str, str]) -> Chat:
     """A body of /v1/chat/completions. Fault validation_failed."""
     reader = Reader(own(fields, "model", "stream", "stream_options", "n", "options"))
     stream = reader.flag("stream") or False
-    streaming = reader.nested("stream_options")
-    include_usage = streaming.flag("include_usage") or False
-    streaming.flag("include_obfuscation")  # padding against eavesdroppers, of which our streams have none to drop
-    streaming.close()
-    if reader.has("stream_options") and not stream:
-        reader.refuse("stream_options", "goes with stream: true alone")
-    _one(reader)
+    include_usage = _stream_options(reader, stream) if reader.has("stream_options") else False
+    if reader.whole("n") not in (None, 1):
+        reader.refuse("n", ONE_CHOICE)
     options = read_options(reader, headers)
     return Chat(order(reader, "chat", fields, options, TOP), stream, include_usage)
 
 
-def _one(reader: Reader) -> None:
-    number = reader.whole("n")
-    if number not in (None, 1):
-        reader.refuse("n", ONE_CHOICE)
+def _stream_options(reader: Reader, stream: bool) -> bool:
+    """Whether the usage is wanted at the end."""
+    streaming = reader.nested("stream_options")
+    include_usage = streaming.flag("include_usage") or False
+    streaming.flag("include_obfuscation")  # padding against eavesdroppers, of which our streams have none to drop
+    streaming.close()
+    if not stream:
+        reader.refuse("stream_options", "goes with stream: true alone")
+    return include_usage
 
 
 def read_embedding(fields: Fields, headers: Mapping[str, str]) -> tuple[CallOrder, str]:

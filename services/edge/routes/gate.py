@@ -5,7 +5,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
 from libs.faults.fault import Fault
 from libs.rpc.identity import Identity, carry_identity, current_identity
@@ -72,12 +72,24 @@ def _check_words(request: Request) -> None:
         raise Fault.invalid(*errors)
 
 
-def routes(operations: Iterable[Operation], authenticator: Authenticator) -> list[Route]:
-    """Routes for the router: one for each path, in the order in which paths first appear."""
-    paths: dict[str, list[Operation]] = {}
-    for operation in operations:
-        paths.setdefault(operation.path, []).append(operation)
-    return [Route(path, Gate(_plain(path), found, authenticator)) for path, found in paths.items()]
+class Paths:
+    """Every gate by its path, as an ASGI application: paths without variables at once, others in their order."""
+
+    def __init__(self, operations: Iterable[Operation], authenticator: Authenticator, unknown: Any) -> None:
+        paths: dict[str, list[Operation]] = {}
+        for operation in operations:
+            paths.setdefault(operation.path, []).append(operation)
+        gates = {path: Gate(_plain(path), found, authenticator) for path, found in paths.items()}
+        self._literal = {path: gate for path, gate in gates.items() if "{" not in path}
+        others = [Route(path, gate) for path, gate in gates.items() if path not in self._literal]
+        self._router = Router(others, redirect_slashes=False, default=unknown)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        gate = self._literal.get(scope["path"])
+        if gate is None:
+            await self._router(scope, receive, send)
+        else:
+            await gate(scope, receive, send)
 
 
 def _plain(path: str) -> str:
