@@ -18,6 +18,7 @@ class Presence:
 
     async def __aenter__(self) -> Self:
         self._waiting = asyncio.current_task()
+        self._cancelled_before = self._waiting.cancelling() if self._waiting is not None else 0
         self._watch = asyncio.create_task(self._until_left())
         self._watch.add_done_callback(self._gone)
         return self
@@ -29,7 +30,8 @@ class Presence:
         self._watch.cancel()
         if not self.left or self._waiting is None:
             return False
-        return self._waiting.uncancel() == 0 and kind is asyncio.CancelledError
+        others = self._waiting.uncancel() > self._cancelled_before  # somebody else wants it to end too
+        return not others and kind is asyncio.CancelledError
 
     def _gone(self, watch: "asyncio.Task[None]") -> None:
         if self._over or watch.cancelled() or self._waiting is None:

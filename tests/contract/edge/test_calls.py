@@ -329,9 +329,10 @@ async def test_a_client_that_leaves_gives_its_call_up(edge: EdgeHouse, stream: b
 
     headers = [(b"authorization", f"Bearer {key}".encode()), (b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": CHAT, "query_string": b"", "headers": headers, "root_path": ""}
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(10) as limit:
         await edge.context.app(scope, receive, send)
         await edge.routing.gate.wait()
+    assert not limit.expired()
     assert edge.routing.given_up == [edge.routing.asked[0].call_id]
     assert all(not message.get("body") or b"Good" in message["body"] for message in sent)
     assert not any(b"DONE" in message.get("body", b"") for message in sent)
