@@ -60,10 +60,16 @@ async def _ended(api: Api, supply_id: str, verification_id: str) -> dict[str, An
 
 def _show(answer: dict[str, Any]) -> None:
     rows = (
-        (item["name"], item["status"], output.money(item["cost"]), item["task_id"], "\n".join(item["reasons"]))
+        (
+            item["name"],
+            item["status"],
+            output.money(item["cost"]),
+            item["task_id"] or item.get("call_id"),
+            "\n".join(item["reasons"]),
+        )
         for item in answer["cases"]
     )
     title = f"{answer['supply']}: {answer['status']} at capability version {answer['capability_version']}"
-    output.show_rows(title, ("request", "verdict", "cost", "task", "what it lacks"), rows, "no requests")
+    output.show_rows(title, ("request", "verdict", "cost", "task or call", "what it lacks"), rows, "no requests")
     if answer["status"] == "passed":
         output.console.print("publish the models that wait for it: `pointsman catalog publish MODEL`", highlight=False)

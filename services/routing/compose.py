@@ -106,7 +106,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
         verifications=stores.verifications,
     )
     specimens = BlobSpecimens(open_blobs(settings.blobs_address))
-    verify = VerifySupply(desk, stores.catalog, stores.verifications, specimens)
+    verify = VerifySupply(desk, stores.catalog, stores.verifications, specimens, calls)
     tickers = _tickers(desk, calls, queues, push, catalog_desk)
 
     async def drain() -> None:

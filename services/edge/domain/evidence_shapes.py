@@ -8,10 +8,11 @@ from services.edge.domain.shapes import Amount
 
 
 class VerificationCase(Struct, frozen=True):
-    """One request of the set: `running`, `passed` or `failed`, with what its result lacks."""
+    """One request of the set, carried by a task or a call: `running`, `passed` or `failed`, with what it lacks."""
 
     name: str
-    task_id: str
+    task_id: str | None
+    call_id: str | None
     status: str
     reasons: list[str]
     cost: Amount | None

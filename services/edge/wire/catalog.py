@@ -77,7 +77,12 @@ def verification(message: verification_pb2.Verification) -> evidence_shapes.Veri
         status=_status(message.state),
         cases=[
             evidence_shapes.VerificationCase(
-                item.name, item.task_id, _status(item.state), list(item.reasons), amount(item.cost)
+                item.name,
+                item.task_id or None,
+                item.call_id or None,
+                _status(item.state),
+                list(item.reasons),
+                amount(item.cost),
             )
             for item in message.cases
         ],

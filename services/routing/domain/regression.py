@@ -1,7 +1,7 @@
 """Regression sets: small requests with checks on what comes back (CAT-7). Pure.
 
 A Supply's own set stands in the catalogue (`regression`); where it has none, one is made from its kind and what it says
-it can do: the least that it takes, once by words alone and once with a picture where it takes pictures.
+it can do: the least that it takes, and once more with a picture where it takes pictures.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +11,16 @@ from typing import Any
 from libs.materials.limits import Measures
 from services.routing.domain.catalog import Kind, Spec, Supply
 
-PICTURE = "picture"
-"""In an input of a set: `{"artifact": "picture"}` is a plain picture of ours."""
+PICTURE, SIGN = "picture", "sign"
+"""In an input of a set: `{"artifact": "picture"}` is a plain picture of ours, `sign` one with words on it."""
+WRITTEN = "POINTSMAN 42"
+"""What stands on the sign."""
 WORDS = "A red kite over a quiet harbour at noon."
 SAID = "All is well."
 FAMILIES: Mapping[Kind, str] = {Kind.VIDEO: "video", Kind.IMAGE: "image", Kind.SPEECH: "audio"}
 """The kinds that give files, and of which family."""
+ANSWERED = frozenset({Kind.CHAT, Kind.EMBEDDING, Kind.OCR})
+"""The kinds that answer in words or numbers while the caller waits."""
 RATIO_SLACK, SIDE_SLACK, SECONDS_SLACK = 0.03, 0.02, 0.6
 USUAL_SECONDS = 5.0
 
@@ -25,8 +29,9 @@ USUAL_SECONDS = 5.0
 class Case:
     """One request and what has to come of it.
 
-    `expect`: `family`, `artifacts` (at least so many), `width`, `height` (pixels), `ratio` (`16:9`), `duration_s`
-    (`{min, max}`), `min_bytes`. All optional; whatever is said holds for every file.
+    `expect`, all optional: `family`, `artifacts` (at least so many), `width`, `height` (pixels), `ratio` (`16:9`),
+    `duration_s` (`{min, max}`), `min_bytes`; whatever is said holds for every file. Of answers: `contains` (words, in
+    whatever case), `min_characters`, `vectors` (their number), `dimensions`.
     """
 
     name: str
@@ -35,16 +40,32 @@ class Case:
 
 
 def set_of(supply: Supply, own: Sequence[Spec]) -> tuple[Case, ...]:
-    """The Supply's own set as declared, or the usual one of its kind; () for a kind that gives no files."""
-    family = FAMILIES.get(supply.kind)
-    if family is None:
-        return ()
+    """The Supply's own set as declared, or the usual one of its kind."""
     if own:
         return tuple(Case(str(item["name"]), item["input"], item.get("expect") or {}) for item in own)
+    if supply.kind in ANSWERED:
+        return (_usual_answer(supply),)
+    family = FAMILIES[supply.kind]
     return tuple(
         Case(name, given, {"family": family, "artifacts": 1, **_expected(supply.kind, given)})
         for name, given in _usual(supply)
     )
+
+
+def _usual_answer(supply: Supply) -> Case:
+    said = supply.capabilities
+    if supply.kind is Kind.CHAT:
+        asked = {"role": "user", "content": "Answer in one word: what colour is a clear sky at noon?"}
+        return Case("words", {"messages": [asked]}, {"min_characters": 1})
+    if supply.kind is Kind.OCR:
+        given = {"image": {"artifact": SIGN}, **_first(said, "tasks", "task")}
+        return Case("sign", given, {"contains": WRITTEN.split()[1]})
+    texts = [WORDS, SAID][: said.get("max_batch") or 2]
+    sizes = said.get("dimensions")
+    size = sizes[0] if isinstance(sizes, list | tuple) and sizes else sizes
+    if isinstance(size, int):
+        return Case("texts", {"input": texts, "dimensions": size}, {"vectors": len(texts), "dimensions": size})
+    return Case("texts", {"input": texts}, {"vectors": len(texts)})
 
 
 def _usual(supply: Supply) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -122,3 +143,33 @@ def _of_file(expect: Mapping[str, Any], seen: Measures) -> Iterator[str]:
     low, high = bounds.get("min", 0.0), bounds.get("max", float("inf"))
     if not low <= seen.duration_s <= high:
         yield f"lasts {seen.duration_s:.2f} s, not {low:g} to {high:g} s"
+
+
+def answer_shortcomings(kind: Kind, expect: Mapping[str, Any], output: Mapping[str, Any]) -> list[str]:
+    """What an answer lacks, read in the normalised shape of its kind; nothing = it is as expected."""
+    if kind is Kind.EMBEDDING:
+        return list(_of_vectors(expect, output))
+    words = output.get("text") if kind is Kind.OCR else _said(output)
+    text = words if isinstance(words, str) else ""
+    least, wanted = int(expect.get("min_characters", 1)), str(expect.get("contains", ""))
+    found = [f"has {len(text.strip())} characters, at least {least} are wanted"] if len(text.strip()) < least else []
+    if wanted.casefold() not in text.casefold():
+        found.append(f"does not say {wanted!r}")
+    return found
+
+
+def _said(output: Mapping[str, Any]) -> Any:
+    choices = output.get("choices") or [{}]
+    return (choices[0].get("message") or {}).get("content")
+
+
+def _of_vectors(expect: Mapping[str, Any], output: Mapping[str, Any]) -> Iterator[str]:
+    vectors = [item.get("embedding") for item in output.get("data") or ()]
+    wanted = int(expect.get("vectors", 1))
+    if len(vectors) != wanted:
+        yield f"gave {len(vectors)} vectors, {wanted} are wanted"
+    sizes = {len(vector) if isinstance(vector, list | tuple) else 0 for vector in vectors}
+    if len(sizes) > 1 or 0 in sizes:
+        yield f"gave vectors of {', '.join(map(str, sorted(sizes)))} numbers"
+    elif expect.get("dimensions") and sizes - {expect["dimensions"]}:
+        yield f"gave vectors of {sizes.pop()} numbers, not {expect['dimensions']}"

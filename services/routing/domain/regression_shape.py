@@ -5,7 +5,7 @@ from typing import Any
 
 from services.routing.domain.catalog import Kind
 from services.routing.domain.input_shape import complaints
-from services.routing.domain.regression import FAMILIES, PICTURE, ratio_of
+from services.routing.domain.regression import ANSWERED, FAMILIES, PICTURE, SIGN, ratio_of
 from services.routing.domain.spec_reader import SpecReader
 
 MOST_CASES = 20
@@ -16,9 +16,6 @@ ANY_DIGEST = "0" * 64
 def check_set(reader: SpecReader, kind: Kind) -> None:
     """Report every fault of `regression`, by its path."""
     items = reader.items("regression")
-    if items and kind not in FAMILIES:
-        reader.fault("regression", f"is there for supplies of kind {', '.join(FAMILIES)}, not for {kind}")
-        return
     if len(items) > MOST_CASES:
         reader.fault("regression", f"must hold at most {MOST_CASES} requests")
     names: set[str] = set()
@@ -33,13 +30,20 @@ def check_set(reader: SpecReader, kind: Kind) -> None:
         else:
             for pointer, reason in complaints(kind, _with_digests(given)):
                 item.fault(pointer.removeprefix("/").replace("/", "."), reason)
-        _check_expected(item)
+        _check_expected(item, kind)
         item.close()
 
 
-def _check_expected(item: SpecReader) -> None:
+def _check_expected(item: SpecReader, kind: Kind) -> None:
     expect = item.nested("expect")
     if expect is None:
+        return
+    if kind in ANSWERED:
+        for name in ("vectors", "dimensions") if kind is Kind.EMBEDDING else ("min_characters",):
+            expect.whole(name, 1, low=1)
+        if kind is not Kind.EMBEDDING:
+            expect.text("contains", "")
+        expect.close()
         return
     expect.word("family", ("", *FAMILIES.values()), "")
     for name in ("artifacts", "width", "height", "min_bytes"):
@@ -59,6 +63,6 @@ def _check_expected(item: SpecReader) -> None:
 def _with_digests(value: Any) -> Any:
     """The input with a digest where it names our picture, as it will have when it is sent."""
     if isinstance(value, Mapping):
-        return {name: ANY_DIGEST if item == PICTURE and name == "artifact" else _with_digests(item)
+        return {name: ANY_DIGEST if item in (PICTURE, SIGN) and name == "artifact" else _with_digests(item)
                 for name, item in value.items()}  # fmt: skip
     return [_with_digests(item) for item in value] if isinstance(value, list) else value

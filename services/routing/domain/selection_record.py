@@ -23,6 +23,7 @@ from services.routing.domain.market import market_of
 from services.routing.domain.offer import offer_of
 from services.routing.domain.selection import select
 from services.routing.domain.thaw import thaw
+from services.routing.domain.trial import model_in, policy_in
 
 FORMAT = 1
 _BEFORE_DECISION = '{"decision":'
@@ -53,11 +54,13 @@ def recorded_revision(saved: str) -> int:
 def whole_text(brief: str, catalog: Catalog) -> str:
     """A brief record with its part of that catalogue revision."""
     kept = json.loads(brief)["inputs"]
-    model = catalog.models[kept["request"]["model"]]
+    model = model_in(catalog, kept["request"]["model"])
+    if model is None:
+        raise KeyError(kept["request"]["model"])
     offer = offer_of(catalog, model)
     fixed = {
         "model": model,
-        "policy": catalog.policies[model.policy],
+        "policy": policy_in(catalog, model),
         "supplies": offer.supplies,
         "channels": offer.channels,
         "rules": offer.rules,

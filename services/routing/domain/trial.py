@@ -10,7 +10,7 @@ from services.routing.domain.catalog import Binding, Catalog, Model, Order, Poli
 MARK = "verify!"
 POLICY = Policy(
     id=MARK, revision=0, order=Order.MANUAL_PRIORITY, min_samples=1, degradation="strict", max_attempts=1,
-    when_full="wait",
+    when_full="wait", sync={"max_attempts": 1, "quota_full": "wait"},
 )  # fmt: skip
 
 

@@ -20,7 +20,8 @@ class VerificationState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One request of the set: its Task, what was expected, and once it has ended what it lacked and cost."""
+    """One request of the set, what was expected, and once it has ended what it lacked and cost. A Task carries it, or a
+    synchronous call where the kind is answered while the caller waits."""
 
     name: str
     task_id: str
@@ -29,6 +30,7 @@ class Trial:
     state: VerificationState = VerificationState.RUNNING
     reasons: tuple[str, ...] = ()
     cost: Money | None = None
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ class VerificationStore(Protocol):
 class Specimens(Protocol):
     """The media that a set sends, and the measure of those that come back."""
 
-    async def picture(self) -> str:
-        """The digest of a plain picture that is kept as an artifact."""
+    async def picture(self, words: str = "") -> str:
+        """The digest of a plain picture that is kept as an artifact; with `words`, of a sign that says them."""
         ...
 
     async def measures(self, sha256: str) -> Measures | str:

@@ -5,7 +5,7 @@ import io
 import tempfile
 from pathlib import Path
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from libs.blobs.blob import Blobs
 from libs.blobs.disk import on_disk
@@ -23,9 +23,10 @@ class BlobSpecimens:
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
 
-    async def picture(self) -> str:
+    async def picture(self, words: str = "") -> str:
         """See the port."""
-        blob = await self._blobs.put(await asyncio.to_thread(_picture), "image/png")
+        drawn = await asyncio.to_thread(_sign, words) if words else await asyncio.to_thread(_picture)
+        blob = await self._blobs.put(drawn, "image/png")
         return blob.sha256
 
     async def measures(self, sha256: str) -> Measures | str:
@@ -50,6 +51,17 @@ def _picture() -> bytes:
     draw.rectangle((0, 480, *SIDES), fill=(60, 110, 150))
     draw.polygon([(640, 120), (720, 240), (640, 360), (560, 240)], fill=(200, 50, 40))
     draw.line([(640, 360), (610, 470)], fill=(90, 90, 90), width=3)
+    return _encoded(canvas)
+
+
+def _sign(words: str) -> bytes:
+    """Black words on white, as large as any reader needs them."""
+    canvas = Image.new("RGB", (1024, 256), "white")
+    ImageDraw.Draw(canvas).text((64, 72), words, fill="black", font=ImageFont.load_default(96))
+    return _encoded(canvas)
+
+
+def _encoded(canvas: Image.Image) -> bytes:
     content = io.BytesIO()
     canvas.save(content, "PNG")
     return content.getvalue()

@@ -42,6 +42,7 @@ def _case(trial: Trial) -> verification_pb2.VerificationCase:
     return verification_pb2.VerificationCase(
         name=trial.name,
         task_id=trial.task_id,
+        call_id=trial.call_id,
         state=STATES[trial.state],
         reasons=trial.reasons,
         cost=money_to_proto(trial.cost),

@@ -243,13 +243,14 @@ async def test_a_supply_is_verified(edge: EdgeHouse) -> None:
         check(await admin.post("/v1/operator/supplies/gone:verify"), 404, "not_found")
         check(await admin.post(path, json={"timeout_s": 61}), 422, "validation_failed")
     cost = {"currency": "CNY", "amount": "4.00"}
+    case = {"name": "words", "task_id": "t", "call_id": None, "status": "failed", "reasons": ["late"], "cost": cost}
     assert told.json() == {
         "id": "v1",
         "supply": "ark-main/seedance",
         "upstream_model": "m",
         "capability_version": 2,
         "status": "failed",
-        "cases": [{"name": "words", "task_id": "t", "status": "failed", "reasons": ["late"], "cost": cost}],
+        "cases": [case],
         "cost": cost,
         "started_at": "2026-01-01T12:00:00Z",
         "finished_at": "2026-01-01T12:00:00Z",

@@ -20,6 +20,7 @@ from services.routing.servicer.catalog import CatalogServicer
 from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.verifications_memory import MemoryVerifications
 from tests.support.worlds import steered_world
+from tests.unit.routing.call_stage import call_stage
 from tests.unit.routing.catalog_market import MARKET, Dialects, edited
 from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.specimens import FakeSpecimens
@@ -34,7 +35,7 @@ async def catalog() -> AsyncIterator[CatalogServiceStub]:
     world, _ = steered_world()
     store = MemoryCatalogStore()
     desk = CatalogDesk(store, CatalogView(store, world.clock), Dialects(), world.clock)
-    verify = VerifySupply(stage().desk, store, MemoryVerifications(), FakeSpecimens())
+    verify = VerifySupply(stage().desk, store, MemoryVerifications(), FakeSpecimens(), call_stage().desk)
 
     registry = LoopbackRegistry()
     server = RpcServer(registry=registry)

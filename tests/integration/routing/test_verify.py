@@ -8,7 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from libs.faults.fault import Fault
 from libs.rpc.faulting import faults_from_rpc
-from pointsman.routing.v1 import catalog_pb2, catalog_service_pb2, task_pb2, verification_pb2
+from pointsman.routing.v1 import catalog_pb2, catalog_service_pb2, routing_service_pb2, task_pb2, verification_pb2
 from tests.integration.routing.stack import CALL_S, SEEDANCE, Stack
 
 WAIT = Duration(seconds=25)
@@ -113,3 +113,41 @@ async def test_what_is_not_there_is_not_verified(stack: Stack) -> None:
         await verify(stack, "v", "nobody/clip")
     assert caught.value.code == "not_found"
     assert await stack.submissions() == []
+
+
+ANSWERING = """version: 1
+currency: CNY
+fx: {{USD: "7.00"}}
+channels:
+  - {{id: lumen-main, adapter: openai, base_url: '{lumen}', secret: 'file:{keys}/lumen'}}
+  - {{id: opal-main, adapter: local-ocr, base_url: '{opal}', secret: 'file:{keys}/opal'}}
+supplies:
+  - {{id: lumen-main/chat, channel: lumen-main, upstream_model: gpt-4o-mini, kind: chat, prices: [tokens]}}
+  - {{id: lumen-main/vectors, channel: lumen-main, upstream_model: text-embedding-3-small, kind: embedding,
+     prices: [tokens], capabilities: {{dimensions: [256]}}}}
+  - {{id: opal-main/read, channel: opal-main, upstream_model: own-font, kind: ocr, prices: [page]}}
+prices:
+  - {{id: tokens, version: 1, currency: USD, billing_mode: per_token, input_per_million: "0.15",
+     output_per_million: "0.60"}}
+  - {{id: page, version: 1, currency: CNY, billing_mode: per_page, rate: "0.01"}}
+"""
+
+
+@pytest.mark.parametrize("supply", ["lumen-main/chat", "lumen-main/vectors", "opal-main/read"])
+async def test_supplies_that_answer_at_once_are_verified_by_calls(stack: Stack, supply: str) -> None:
+    """CAT-7: words, vectors and what stands on a sign are checked; the call and its cost are on record."""
+    urls = {name: stack.studio.base_url(name) for name in ("lumen", "opal")}
+    for name in urls:
+        (stack.folder / name).write_text(stack.studio.key(name))
+    text = ANSWERING.format(keys=stack.folder, **urls)
+    async with faults_from_rpc():
+        await stack.catalog.Apply(catalog_service_pb2.ApplyRequest(catalog_yaml=text), timeout=CALL_S)
+    told = await verify(stack, "v", supply)
+    assert told.state == verification_pb2.VERIFICATION_STATE_PASSED, told
+    (case,) = told.cases
+    asked = routing_service_pb2.GetCallRequest(call_id=case.call_id)
+    async with faults_from_rpc():
+        call = (await stack.routing.GetCall(asked, timeout=CALL_S)).call
+    assert (call.supply_id, len(call.attempts)) == (supply, 1)
+    assert call.cost == case.cost == told.cost
+    assert (await listed(stack))[supply].evidence.startswith("verified ")

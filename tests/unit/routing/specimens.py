@@ -16,7 +16,7 @@ class FakeSpecimens:
     files: dict[str, Measures | str] = field(default_factory=lambda: {FILM.sha256: CLIP})
     pictures: int = 0
 
-    async def picture(self) -> str:
+    async def picture(self, words: str = "") -> str:
         """See the port."""
         self.pictures += 1
         return PICTURE

@@ -13,7 +13,7 @@ from services.routing.domain.capability import misfits
 from services.routing.domain.catalog import Kind
 from services.routing.domain.catalog_file import read_file
 from services.routing.domain.input_shape import complaints
-from services.routing.domain.regression import set_of, shortcomings
+from services.routing.domain.regression import answer_shortcomings, set_of, shortcomings
 from services.routing.domain.request_facts import facts_of
 from services.routing.domain.verification import (
     Trial,
@@ -87,7 +87,52 @@ def test_pictures_are_tried_where_they_are_taken() -> None:
     cases = set_of(supply("a/x", capabilities=declared), ())
     assert [case.name for case in cases] == ["words", "reference_images", "first_frame"]
     assert {case.input["duration_s"] for case in cases} == {4}
-    assert set_of(supply("a/x", kind=Kind.CHAT), ()) == ()
+
+
+EMBEDDING = st.fixed_dictionaries(
+    {}, optional={"dimensions": st.one_of(st.just(256), st.just([512, 256])), "max_batch": st.integers(1, 9)}
+)
+OCR = st.fixed_dictionaries({}, optional={"tasks": st.lists(st.just("recognize_text"))})
+
+
+@given(
+    st.one_of(
+        st.tuples(st.just(Kind.EMBEDDING), EMBEDDING),
+        st.tuples(st.just(Kind.OCR), OCR),
+        st.tuples(st.just(Kind.CHAT), st.just({"max_output_tokens": 10, "features": []})),
+    )
+)
+def test_answers_are_asked_for_within_what_a_supply_says(offer: tuple[Kind, dict[str, Any]]) -> None:
+    """CAT-7: words, vectors and signs are asked for as the supply admits them, and an empty answer never passes."""
+    kind, capabilities = offer
+    (case,) = set_of(supply("a/x", kind=kind, capabilities=capabilities), ())
+    assert complaints(kind, sent(case.input)) == []
+    assert misfits(capabilities, facts_of(kind, case.input)) == []
+    assert answer_shortcomings(kind, case.expect, {})
+
+
+@pytest.mark.parametrize(
+    "kind, expect, output, reason",
+    [
+        (Kind.CHAT, {}, {"choices": [{"message": {"content": "  "}}]}, "has 0 characters"),
+        (Kind.CHAT, {"contains": "blue"}, {"choices": [{"message": {"content": "Red."}}]}, "does not say 'blue'"),
+        (Kind.OCR, {"contains": "42"}, {"text": "POINTSMAN"}, "does not say '42'"),
+        (Kind.EMBEDDING, {"vectors": 2}, {"data": [{"embedding": [0.5]}]}, "gave 1 vectors, 2 are wanted"),
+        (Kind.EMBEDDING, {"dimensions": 2}, {"data": [{"embedding": [0.5]}]}, "vectors of 1 numbers, not 2"),
+        (Kind.EMBEDDING, {}, {"data": [{"embedding": []}]}, "vectors of 0 numbers"),
+    ],
+)
+def test_what_an_answer_lacks_is_told(kind: Kind, expect: Any, output: Any, reason: str) -> None:
+    """CAT-7: words, signs and vectors are read in the normalised shapes."""
+    assert reason in " ".join(answer_shortcomings(kind, expect, output))
+
+
+def test_an_answer_as_expected_lacks_nothing() -> None:
+    """CAT-7: words in whatever case, and as many vectors of as many numbers as were asked for."""
+    said = {"choices": [{"message": {"content": "BLUE"}}]}
+    assert answer_shortcomings(Kind.CHAT, {"contains": "blue", "min_characters": 4}, said) == []
+    vectors = {"data": [{"embedding": [0.5, 1]}, {"embedding": [1, 0.5]}]}
+    assert answer_shortcomings(Kind.EMBEDDING, {"vectors": 2, "dimensions": 2}, vectors) == []
 
 
 def test_a_supplys_own_set_stands_for_the_usual_one() -> None:
@@ -188,5 +233,7 @@ def test_a_good_set_is_none() -> None:
     """CAT-7: our picture may be asked for by its word, and other kinds have no set."""
     own = [{"name": "a", "input": {"first_frame": {"artifact": "picture"}}, "expect": {"family": "video"}}]
     assert read_file(edited(lambda value: value["supplies"][0].update(regression=own))).faults == ()
-    faults = read_file(edited(lambda value: value["supplies"][0].update(kind="chat", capabilities={}, regression=own)))
-    assert any(path == "supplies[0].regression" for path, _ in faults.faults)
+    read = [{"name": "a", "input": {"image": {"artifact": "sign"}}, "expect": {"contains": "42", "min_characters": 2}}]
+    changed = {"kind": "ocr", "capabilities": {}, "regression": read}
+    faults = read_file(edited(lambda value: value["supplies"][0].update(changed))).faults
+    assert not [path for path, _ in faults if "regression" in path]

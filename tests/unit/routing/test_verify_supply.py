@@ -11,7 +11,7 @@ from libs.kernel.money import Money
 from services.routing.app.submit_task import Submission, check_task
 from services.routing.app.verify_supply import VerifySupply
 from services.routing.domain.admission import admit
-from services.routing.domain.catalog import Admin, Kind
+from services.routing.domain.catalog import Admin
 from services.routing.domain.regression import WORDS
 from services.routing.domain.request import Request
 from services.routing.domain.task import Failure, TaskState
@@ -20,6 +20,7 @@ from services.routing.domain.verification import Verification, VerificationState
 from services.routing.ports import Polled
 from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.verifications_memory import MemoryVerifications
+from tests.unit.routing.call_stage import call_stage
 from tests.unit.routing.dispatch_fakes import FILM, Stage, stage
 from tests.unit.routing.dispatch_offers import catalog, supply
 from tests.unit.routing.specimens import CLIP, PICTURE, FakeSpecimens
@@ -35,7 +36,9 @@ class House:
         self.play: Stage = stage(offers=offered)
         self.store = MemoryVerifications()
         self.specimens = FakeSpecimens()
-        self.verify = VerifySupply(self.play.desk, MemoryCatalogStore(), self.store, self.specimens)
+        self.verify = VerifySupply(
+            self.play.desk, MemoryCatalogStore(), self.store, self.specimens, call_stage(offered).desk
+        )
 
     @property
     def sends(self) -> int:
@@ -113,13 +116,12 @@ async def test_a_supply_that_may_not_be_used_fails_at_the_deadline() -> None:
     assert house.sends == 0
 
 
-async def test_what_cannot_be_verified_is_told() -> None:
-    """CAT-7: an unknown Supply is not found; a kind without a set says what to do instead."""
-    house = House(kind=Kind.CHAT)
-    for name, code in (("x/none", "not_found"), (NAME, "validation_failed")):
-        with pytest.raises(Fault) as caught:
-            await house.verify(name, "v", 0.0)
-        assert caught.value.code == code
+async def test_what_is_not_there_is_not_verified() -> None:
+    """CAT-7: an unknown Supply is not found, and nothing is kept."""
+    house = House()
+    with pytest.raises(Fault) as caught:
+        await house.verify("x/none", "v", 0.0)
+    assert caught.value.code == "not_found"
     assert await house.store.newest() == {}
 
 

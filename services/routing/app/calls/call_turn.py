@@ -21,12 +21,13 @@ from services.routing.domain.calls.selectors import ranks_of
 from services.routing.domain.calls.sizing import facts_to_quote, tokens_to_reserve
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, Selector
 from services.routing.domain.candidates import inputs_to_quote
-from services.routing.domain.catalog import Catalog, Model
+from services.routing.domain.catalog import Catalog, Model, Policy
 from services.routing.domain.decision import CapacityView, Decision, HealthView, Inputs, QuoteView, Verdict
 from services.routing.domain.offer import offer_of
 from services.routing.domain.request import Request
 from services.routing.domain.request_facts import billing_mode
 from services.routing.domain.selection import select
+from services.routing.domain.trial import model_in, policy_in
 from services.routing.ports import Priced, Refused, Reserved
 
 
@@ -93,7 +94,7 @@ async def seat_all(asks: Sequence[Ask]) -> Sequence[Seat | Exception]:
 async def _priced(desk: CallDesk, asks: Sequence[Ask]) -> tuple[Catalog, list[Mapping[str, QuoteView] | None]]:
     """Catalogue and quotes of one revision; None for a call whose model is not on offer in it."""
     catalog = await desk.catalog.current()
-    if any(ask.request.model not in catalog.models for ask in asks):
+    if any(model_in(catalog, ask.request.model) is None for ask in asks):
         catalog = await desk.catalog.newest()  # it may have been admitted by a look that knew more
     try:
         return catalog, await _quotes(desk, catalog, asks)
@@ -119,8 +120,8 @@ async def _quotes(desk: CallDesk, catalog: Catalog, asks: Sequence[Ask]) -> list
 
 
 def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], list[Priced]] | None:
-    model = catalog.models.get(ask.request.model)
-    if model is None or model.policy not in catalog.policies:
+    model = model_in(catalog, ask.request.model)
+    if model is None or policy_in(catalog, model) is None:
         return None
     sent = inputs_to_quote(model, catalog.rules, ask.request.input)
     priced = [
@@ -139,11 +140,12 @@ def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], list
 
 def _decided(ask: Ask, catalog: Catalog, quotes: Mapping[str, QuoteView] | None, views: Views) -> Seat | Exception:
     """The decision, with the slots counted that the turn has chosen by then."""
-    model = catalog.models.get(ask.request.model)
-    if model is None or quotes is None:
+    model = model_in(catalog, ask.request.model)
+    policy = policy_in(catalog, model) if model else None
+    if model is None or policy is None or quotes is None:
         return Fault.of("model_not_published", f"model {ask.request.model!r} does not exist or is not published")
     try:
-        inputs = _inputs(ask, catalog, model, quotes, views)
+        inputs = _inputs(ask, catalog, (model, policy), quotes, views)
         decision = select(inputs)
     except Exception as error:
         return error  # a bug over these inputs is this call's; the others go on
@@ -156,13 +158,16 @@ def _decided(ask: Ask, catalog: Catalog, quotes: Mapping[str, QuoteView] | None,
     return Seat(inputs, decision, ask.desk.world.ids.ulid(), tokens)
 
 
-def _inputs(ask: Ask, catalog: Catalog, model: Model, quotes: Mapping[str, QuoteView], views: Views) -> Inputs:
+def _inputs(
+    ask: Ask, catalog: Catalog, under: tuple[Model, Policy], quotes: Mapping[str, QuoteView], views: Views
+) -> Inputs:
+    model, policy = under
     offer = offer_of(catalog, model)
     flying = {name: view.in_use for name, view in views.supplies.items() if name in offer.supplies}
     bare = Inputs(
         request=ask.request,
         model=model,
-        policy=catalog.policies[model.policy],
+        policy=policy,
         currency=catalog.currency,
         supplies=offer.supplies,
         channels=offer.channels,

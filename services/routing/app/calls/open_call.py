@@ -12,6 +12,7 @@ from services.routing.domain.calls.admission import admit_call
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, SyncSettings, sync_of
 from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.request import Request
+from services.routing.domain.trial import model_in, policy_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Asked:
     parent_call_id: str = ""
     skip_cache: bool = False
     streamed: bool = False
+    trial: bool = False
+    """`model` is the trial of one Supply: our own verification asks, no caller can (CAT-7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,9 @@ async def open_call(desk: CallDesk, asked: Asked) -> Opened:
 
 def _opened(desk: CallDesk, catalog: Catalog, asked: Asked, given: Mapping[str, Any]) -> Opened:
     request = Request(asked.tenant, asked.model, given, asked.degradation, asked.billing_mode)
-    model, digested = admit_call(catalog, request, asked.kind, asked.streamed)
-    policy = catalog.policies.get(model.policy)
+    tried = model_in(catalog, asked.model) if asked.trial else None
+    model, digested = admit_call(catalog, request, asked.kind, asked.streamed, tried)
+    policy = policy_in(catalog, model)
     if policy is None:
         raise Fault.of("source_not_configured", f"no policy {model.policy!r} of model {model.id!r}")
     sync = sync_of(policy)

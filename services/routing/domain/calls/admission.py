@@ -14,12 +14,15 @@ STREAMED = frozenset({Kind.CHAT})
 """Kinds whose output comes piece by piece."""
 
 
-def admit_call(catalog: Catalog, request: Request, kind: str = "", streamed: bool = False) -> tuple[Model, Request]:
+def admit_call(
+    catalog: Catalog, request: Request, kind: str = "", streamed: bool = False, tried: Model | None = None
+) -> tuple[Model, Request]:
     """The model, and the request with the digest of its input. Faults as `domain.admission.admit`.
 
+    `tried` is the model where it is known already: that of a trial, which nobody publishes (CAT-7).
     `kind` is what the caller means; a model of another kind is refused, as is a kind that is not synchronous.
     """
-    model = usable_model(catalog, request)
+    model = tried or usable_model(catalog, request)
     if model.kind is Kind.VIDEO:
         raise Fault.invalid(("/model", f"{model.id!r} makes video, which is no synchronous kind: submit a task"))
     if kind and kind != model.kind:

@@ -26,17 +26,17 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from google.type import money_pb2 as google_dot_type_dot_money__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'pointsman/routing/v1/verification.proto\x12\x14pointsman.routing.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\"\x9c\x01\n\x10VerificationCase\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12\x36\n\x05state\x18\x03 \x01(\x0e\x32\'.pointsman.routing.v1.VerificationState\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12 \n\x04\x63ost\x18\x05 \x01(\x0b\x32\x12.google.type.Money\"\xd3\x02\n\x0cVerification\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tsupply_id\x18\x02 \x01(\t\x12\x16\n\x0eupstream_model\x18\x03 \x01(\t\x12\x1a\n\x12\x63\x61pability_version\x18\x04 \x01(\x05\x12\x36\n\x05state\x18\x05 \x01(\x0e\x32\'.pointsman.routing.v1.VerificationState\x12\x35\n\x05\x63\x61ses\x18\x06 \x03(\x0b\x32&.pointsman.routing.v1.VerificationCase\x12 \n\x04\x63ost\x18\x07 \x01(\x0b\x32\x12.google.type.Money\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inish_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\x95\x01\n\x11VerificationState\x12\"\n\x1eVERIFICATION_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1aVERIFICATION_STATE_RUNNING\x10\x01\x12\x1d\n\x19VERIFICATION_STATE_PASSED\x10\x02\x12\x1d\n\x19VERIFICATION_STATE_FAILED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'pointsman/routing/v1/verification.proto\x12\x14pointsman.routing.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\"\xad\x01\n\x10VerificationCase\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12\x36\n\x05state\x18\x03 \x01(\x0e\x32\'.pointsman.routing.v1.VerificationState\x12\x0f\n\x07reasons\x18\x04 \x03(\t\x12 \n\x04\x63ost\x18\x05 \x01(\x0b\x32\x12.google.type.Money\x12\x0f\n\x07\x63\x61ll_id\x18\x06 \x01(\t\"\xd3\x02\n\x0cVerification\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tsupply_id\x18\x02 \x01(\t\x12\x16\n\x0eupstream_model\x18\x03 \x01(\t\x12\x1a\n\x12\x63\x61pability_version\x18\x04 \x01(\x05\x12\x36\n\x05state\x18\x05 \x01(\x0e\x32\'.pointsman.routing.v1.VerificationState\x12\x35\n\x05\x63\x61ses\x18\x06 \x03(\x0b\x32&.pointsman.routing.v1.VerificationCase\x12 \n\x04\x63ost\x18\x07 \x01(\x0b\x32\x12.google.type.Money\x12.\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x66inish_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\x95\x01\n\x11VerificationState\x12\"\n\x1eVERIFICATION_STATE_UNSPECIFIED\x10\x00\x12\x1e\n\x1aVERIFICATION_STATE_RUNNING\x10\x01\x12\x1d\n\x19VERIFICATION_STATE_PASSED\x10\x02\x12\x1d\n\x19VERIFICATION_STATE_FAILED\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.routing.v1.verification_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_VERIFICATIONSTATE']._serialized_start=625
-  _globals['_VERIFICATIONSTATE']._serialized_end=774
+  _globals['_VERIFICATIONSTATE']._serialized_start=642
+  _globals['_VERIFICATIONSTATE']._serialized_end=791
   _globals['_VERIFICATIONCASE']._serialized_start=124
-  _globals['_VERIFICATIONCASE']._serialized_end=280
-  _globals['_VERIFICATION']._serialized_start=283
-  _globals['_VERIFICATION']._serialized_end=622
+  _globals['_VERIFICATIONCASE']._serialized_end=297
+  _globals['_VERIFICATION']._serialized_start=300
+  _globals['_VERIFICATION']._serialized_end=639
 # @@protoc_insertion_point(module_scope)

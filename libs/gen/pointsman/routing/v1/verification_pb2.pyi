@@ -60,12 +60,15 @@ class VerificationCase(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
+    CALL_ID_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Required. Its name in the set."""
     task_id: _builtins.str
-    """Required. The Task that carried it."""
+    """The Task that carried it; empty where a call did."""
     state: Global___VerificationState.ValueType
     """Required. Where it stands."""
+    call_id: _builtins.str
+    """The synchronous call that carried it; empty where a Task did."""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What its result lacks, for a person."""
@@ -82,10 +85,11 @@ class VerificationCase(_message.Message):
         state: Global___VerificationState.ValueType = ...,
         reasons: _abc.Iterable[_builtins.str] | None = ...,
         cost: _money_pb2.Money | None = ...,
+        call_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "name", b"name", "reasons", b"reasons", "state", b"state", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "cost", b"cost", "name", b"name", "reasons", b"reasons", "state", b"state", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
