@@ -29,7 +29,7 @@ from services.provider_adapter.ports import Download, Target
 
 USER_AGENT = "pointsman"
 IDLE_S = 15.0  # below the idle limits of common gateways, so that a pooled connection is rarely a dead one
-LINGER_S = 0.05
+LINGER_S = 0.1
 CHUNK_BYTES = 64 * 1024
 REDIRECTS = 5
 

@@ -289,6 +289,7 @@ async def test_a_stream_that_is_cut_has_not_ended(desk) -> None:
     async with RawServer([streams(*whole), streams(ROLE), streams(*whole, broken=True)]) as server:
         chunks, fault = await desk.stream(server)
         assert (len(chunks), fault.code, fault.category) == (3, "stream_interrupted", "unknown")
+        assert fault.metadata["evidence"] == "the stream ended before its last event"
         chunks, fault = await desk.stream(server)
         assert (chunks, fault.code) == ([], "submission_unknown")
         chunks, fault = await desk.stream(server)

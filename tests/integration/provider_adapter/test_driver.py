@@ -1,5 +1,6 @@
 """The driver on the wire: what it sends, how often, and what it says when it broke."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -8,7 +9,7 @@ from libs.faults.fault import Fault
 from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpRequest
 from services.provider_adapter.driver import HttpDriver
 from services.provider_adapter.ports import Target
-from tests.integration.provider_adapter.raw_server import Act, RawServer, answers, babbles, drops, resets
+from tests.integration.provider_adapter.raw_server import Act, RawServer, answers, babbles, drops, resets, streams
 
 LIMIT = 100_000
 
@@ -85,6 +86,24 @@ async def test_an_answer_that_is_cut_is_no_answer(driver) -> None:
         with pytest.raises(ExchangeBroken) as broken:
             await driver.exchange(request("POST", fresh=True), to(server))
         assert (broken.value.how, broken.value.status) == (Broken.INCOMPLETE_BODY, 200)
+
+
+async def test_a_stream_that_has_ended_gives_its_connection_back(driver) -> None:
+    """PRF-1: the end of a body may come after its last event; the connection then serves again, else it is closed."""
+    over = asyncio.Event()
+
+    async def ends(writer: asyncio.StreamWriter) -> bool:
+        await over.wait()
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
+
+    async with RawServer([streams(b"data: [DONE]\n\n", then=ends), answers("200 OK")]) as server:
+        async with driver.stream(request("POST", fresh=False), to(server)) as body:
+            assert await body.read(5) == b"data: [DONE]\n\n"
+            over.set()
+        await driver.exchange(request("POST", fresh=False), to(server))
+        assert (len(server.requests), server.connections) == (2, 1)
 
 
 async def test_what_is_not_http_proves_nothing(driver) -> None:

@@ -18,14 +18,19 @@ from services.provider_adapter.ports import Download, Target
 
 @dataclass
 class PlayedStream:
-    """Implements `Streaming`: its parts in turn, an exception being raised."""
+    """Implements `Streaming`: its parts in turn, an exception being raised. `waits` are the limits it was read with;
+    `before` is called before each part, with its number from 0."""
 
     parts: list[bytes | ExchangeBroken]
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"content-type": "text/event-stream"})
+    before: Callable[[int], object] = lambda number: None
+    waits: list[float] = field(default_factory=list)
 
     async def read(self, within_s: float) -> bytes:
         """The next part."""
+        self.before(len(self.waits))
+        self.waits.append(within_s)
         part = self.parts.pop(0) if self.parts else b""
         if isinstance(part, ExchangeBroken):
             raise part

@@ -1,0 +1,141 @@
+"""A streamed call over fakes of the ports: what is held back, which watchdog waits, what an end means."""
+
+import json
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from libs.faults.fault import Fault
+from libs.kernel.deadlines import deadline_at
+from services.provider_adapter.app.conversation import Conversation
+from services.provider_adapter.app.materials import ArtifactsOnly, Materials
+from services.provider_adapter.app.stream import Ended, StreamCall
+from services.provider_adapter.domain.calls import Watch
+from services.provider_adapter.domain.exchange import Broken, ExchangeBroken
+from services.provider_adapter.domain.inputs import JsonInput
+from services.provider_adapter.domain.job import Endpoint, Job, Timeouts
+from services.provider_adapter.settings import Settings
+from services.provider_adapter.store.secrets import ReferencedSecrets
+from tests.support.worlds import steered_world
+from tests.unit.provider_adapter.fakes import MemoryMedia, PlayedStream, PlayedTransport
+
+ENDPOINT = Endpoint("c-main", "openai", "https://p.example/v1", "env:KEY", Timeouts(submit_s=30))
+JOB = Job("a", "t", "chat", "m", JsonInput(b'{"messages": [{"role": "user", "content": "Hi"}]}'))
+
+
+def said(text: str) -> bytes:
+    """A chunk that says something, or opens a message when it says nothing."""
+    delta = {"content": text} if text else {"role": "assistant"}
+    return b"data: %b\n\n" % json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode()
+
+
+DONE = b"data: [DONE]\n\n"
+UNWATCHED = Watch()
+
+
+class Listener:
+    """One streamed call and all that came of it."""
+
+    def __init__(self, play: Any) -> None:
+        _, self.clock = steered_world()
+        self.transport = PlayedTransport([play])
+        talk = Conversation(self.transport, ReferencedSecrets({"KEY": "k"}), self.clock, margin_s=0.5)
+        materials = Materials(MemoryMedia(), ArtifactsOnly(), None, self.clock, Settings("memory").material_bytes)
+        self.call = StreamCall(talk, materials, self.clock)
+        self.chunks: list[bytes] = []
+
+    async def hear(self, watch: Watch = UNWATCHED) -> Ended | Fault:
+        """The end: the report, or the fault."""
+        try:
+            async with aclosing(self.call(ENDPOINT, JOB, watch)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Ended):
+                        return piece
+                    self.chunks.append(piece)
+        except Fault as fault:
+            return fault
+        raise AssertionError("no end")
+
+
+async def test_each_watchdog_waits_from_its_own_moment() -> None:
+    """SYN-8: the first runs from the sending, whatever chunks without a word come; the second from the newest token."""
+    play = PlayedStream([said(""), said("a"), said(""), said("b"), DONE])
+    listener = Listener(play)
+    steps = [1.0, 2.0, 0.1, 0.2, 0.3]
+    play.before = lambda number: listener.clock.advance(steps[number])
+    end = await listener.hear(Watch(first_token_s=10, inter_token_s=4))
+    assert isinstance(end, Ended)
+    assert play.waits == pytest.approx([10, 9, 4, 3.9, 4])
+    assert end.first_token_s == pytest.approx(3.0)
+    [(_, target)] = listener.transport.sent
+    assert target.first_s == 10
+
+
+async def test_without_watchdogs_the_submission_limits_and_the_caller_does() -> None:
+    """SYN-8 SYN-1: no silence outlasts the channel's own limit, nor the caller's deadline less a margin."""
+    play = PlayedStream([said("a"), DONE])
+    await Listener(play).hear()
+    assert play.waits == [30, 30]
+    play = PlayedStream([said("a"), DONE])
+    with deadline_at(5.5):
+        await Listener(play).hear()
+    assert play.waits == [5, 5]
+
+
+@pytest.mark.parametrize("parts", [[], [said("")]], ids=["nothing", "no-word"])
+async def test_time_that_has_run_out_is_not_waited_for(parts: list[Any]) -> None:
+    """SYN-8: a watchdog that is due bites before the next read, and no chunk without a word was handed on."""
+    play = PlayedStream([*parts, said("late"), DONE])
+    listener = Listener(play)
+    play.before = lambda number: listener.clock.advance(10 if number + 1 == len(parts) else 0)
+    if not parts:
+        play.parts.insert(0, ExchangeBroken(Broken.READ_TIMEOUT, 200))
+    fault = await listener.hear(Watch(first_token_s=5))
+    assert isinstance(fault, Fault)
+    assert (fault.code, listener.chunks) == ("submission_unknown", [])
+
+
+@pytest.mark.parametrize("how", [Broken.RESET, Broken.INCOMPLETE_BODY, Broken.READ_TIMEOUT, None])
+@pytest.mark.parametrize("words", [0, 2])
+async def test_an_end_that_proves_nothing(how: Broken | None, words: int) -> None:
+    """SYN-8 ERR-1a: before a word nobody knows; after one the stream was interrupted, and may have been charged."""
+    broken = [] if how is None else [ExchangeBroken(how, 200)]
+    listener = Listener(PlayedStream([said(""), *[said("a")] * words, *broken]))
+    fault = await listener.hear()
+    assert isinstance(fault, Fault)
+    assert fault.code == ("stream_interrupted" if words else "submission_unknown")
+    assert fault.metadata.get("possibly_charged") == ("true" if words else None)
+    assert len(listener.chunks) == (3 if words else 0)
+
+
+async def test_before_a_connection_nothing_was_sent() -> None:
+    """ERR-1: a connection that could not be made is the channel's failure, streamed or not."""
+    fault = await Listener(ExchangeBroken(Broken.CONNECT_REFUSED)).hear()
+    assert isinstance(fault, Fault)
+    assert (fault.code, fault.retryable) == ("connect_failed", True)
+
+
+async def test_a_break_after_the_last_event_is_no_break() -> None:
+    """SYN-8: what the provider called the end is the end, however its connection goes on."""
+    end = await Listener(PlayedStream([said("a"), DONE, ExchangeBroken(Broken.RESET, 200)])).hear()
+    assert isinstance(end, Ended)
+
+
+@given(st.lists(st.sampled_from(["", "a", "b"]), max_size=6), st.integers(0, 400))
+async def test_a_stream_is_its_words_and_its_end(words: list[str], cut: int) -> None:
+    """SYN-8: every chunk is handed on in order from the first that says something on; the end is clean only with the
+    last event in full."""
+    whole = b"".join(map(said, words)) + DONE
+    listener = Listener(PlayedStream([part for part in (whole[:cut], whole[cut:]) if part]))
+    assert isinstance(await listener.hear(), Ended)
+    assert b"".join(b"data: %b\n\n" % chunk for chunk in listener.chunks) == whole.removesuffix(DONE)
+    truncated = Listener(PlayedStream([whole[:cut]] if cut else []))
+    end = await truncated.hear()
+    assert isinstance(end, Ended) == (whole[:cut].rstrip() == whole.rstrip())
+    if isinstance(end, Fault):
+        given_out = "".join(json.loads(chunk)["choices"][0]["delta"].get("content", "") for chunk in truncated.chunks)
+        assert "".join(words).startswith(given_out)
+        assert end.code == ("stream_interrupted" if truncated.chunks else "submission_unknown")
