@@ -1,7 +1,7 @@
 """The ladder of quality: counts, from the tests' own cases, how far each adapter is proved.
 
-    python -m tools.ladder            write services/provider_adapter/adapters/quality.py
-    python -m tools.ladder --check    write nothing; exit 1 if the file is not what the cases say
+    python -m tools.ladder            write adapters/quality.py and the table in docs/guides/adapters.md
+    python -m tools.ladder --check    write nothing; exit 1 if one of them is not what the cases say
 
 The same cases give the same bytes. Run it after adding recorded exchanges, labelled failures, rows or adapters.
 """
@@ -24,6 +24,9 @@ from services.provider_adapter.domain.adapter import Quality  # noqa: E402
 CASES = ROOT / "tests" / "cases"
 FILE = ROOT / "services" / "provider_adapter" / "adapters" / "quality.py"
 PLANTED = frozenset({"unknown", "strange"})
+GUIDE = ROOT / "docs" / "guides" / "adapters.md"
+BEGIN, END = "<!-- ladder: written by `python -m tools.ladder` -->\n", "<!-- end of the ladder -->\n"
+TITLES = "adapter exchanges unknown_fields fault_rows reconciles prices_usage classified".split()
 HEAD = '''"""How far each adapter is proved. Written by `python -m tools.ladder` from tests/cases; never edited.
 
 Exchanges, those with unknown fields, rows of faults, reconciles, prices usage, classified as labelled, labelled.
@@ -71,25 +74,38 @@ def labelled() -> dict[str, list[bool]]:
     return found
 
 
-def written() -> str:
-    """The file as the cases want it."""
+def written() -> dict[Path, str]:
+    """Each file as the cases want it."""
     labels = labelled()
-    lines = [f'    "{name}": Quality{astuple(quality_of(name, labels[name]))},\n' for name in sorted(ADAPTERS)]
-    return HEAD + "".join(lines) + "}\n"
+    ladder = {name: quality_of(name, labels[name]) for name in sorted(ADAPTERS)}
+    lines = [f'    "{name}": Quality{astuple(quality)},\n' for name, quality in ladder.items()]
+    before, _, rest = GUIDE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return {FILE: HEAD + "".join(lines) + "}\n", GUIDE: f"{before}{BEGIN}\n{table(ladder)}\n{END}{after}"}
+
+
+def table(ladder: dict[str, Quality]) -> str:
+    """The ladder for a reader."""
+    rows = [[title.replace("_", " ") for title in TITLES], ["---"] * len(TITLES)]
+    for name, quality in ladder.items():
+        facts = ["yes" if fact else "no" for fact in (quality.reconciles, quality.prices_usage)]
+        counts = [str(count) for count in (quality.exchanges, quality.unknown_fields, quality.fault_rows)]
+        rows.append([f"`{name}`", *counts, *facts, f"{quality.classified} of {quality.labelled}"])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def main() -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
-    text = written()
-    if not parser.parse_args().check:
-        FILE.write_text(text, encoding="utf-8")
-        return 0
-    if FILE.read_text(encoding="utf-8") == text:
-        return 0
-    sys.stderr.write(f"{FILE.relative_to(ROOT)} is not what tests/cases say; run: python -m tools.ladder\n")
-    return 1
+    check = parser.parse_args().check
+    stale = [path for path, text in written().items() if path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if check:
+            sys.stderr.write(f"{path.relative_to(ROOT)} is not what tests/cases say; run: python -m tools.ladder\n")
+        else:
+            path.write_text(written()[path], encoding="utf-8")
+    return 1 if check and stale else 0
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ _ENGLISH = (
         "another person without",
         r"(identifiable|recogni[sz]able) (face|person|people|individual)",
         "deep ?fake",
-        "impersonat",
+        r"impersonat\w* (of )?(an?|any|another|real|someone|people|public)\b",
         "public figure",
         "celebrit",
         "likeness",
