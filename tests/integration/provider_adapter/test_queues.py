@@ -85,7 +85,7 @@ async def test_a_first_frame_travels_along(rig, job, queue: Queue) -> None:
 
 @pytest.mark.parametrize("queue", QUEUES, ids=named)
 async def test_every_state_is_seen(rig, job, queue: Queue) -> None:
-    """ATT-7: queued, running, and the end, each as the provider says it."""
+    """ERR-1a: queued, running, and the end, each as the provider says it."""
     await rig.lab("POST", f"/accounts/{queue.account}", {"queue_s": 30.0})
     clip = job("s-1", model=queue.clips, **queue.given)
     sent = await rig.submit(queue.account, clip)
