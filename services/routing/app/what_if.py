@@ -86,4 +86,4 @@ async def _quoted(desk: Desk, inputs: Inputs, prices: PriceList) -> Mapping[str,
     sent = inputs_to_quote(model, inputs.rules, request.input)
     priced = [Priced(inputs.supplies[key], given) for key, given in sent.items() if key in inputs.supplies]
     mode = billing_mode(model.kind, request.billing_mode)
-    return await desk.quotes.quote_under(str(model.kind), mode, priced, prices)
+    return await desk.quotes.quote_under(str(model.kind), mode, priced, prices, inputs.now)

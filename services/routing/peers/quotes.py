@@ -1,6 +1,7 @@
 """`Quotes` and `UsagePrices` over `QuoteService`."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -55,10 +56,10 @@ class RemoteQuotes:
 
     @faulting
     async def quote_under(
-        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList, at: datetime
     ) -> Mapping[str, QuoteView]:
         """See the port."""
-        asked = wire.quote_request(kind, billing_mode, candidates, prices)
+        asked = wire.quote_request(kind, billing_mode, candidates, prices, at)
         return wire.quotes_from_proto(await self._stub.QuoteCandidates(asked, timeout=self._timeout_s))
 
     @faulting

@@ -182,9 +182,9 @@ class Quotes(Protocol):
         ...
 
     async def quote_under(
-        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList, at: datetime
     ) -> Mapping[str, QuoteView]:
-        """By Supply id, under these rules and rates instead of those in force; nothing of them is kept.
+        """By Supply id, submitted `at`, under these rules and rates instead of those in force; none of them is kept.
 
         Fault validation_failed for a rule that is none.
         """

@@ -268,7 +268,11 @@ _KINDS = {quote_pb2.QUOTE_KIND_EXACT: "exact", quote_pb2.QUOTE_KIND_CEILING: "ce
 
 
 def quote_request(
-    kind: str, mode: str, candidates: Sequence[Priced], prices: PriceList | None = None
+    kind: str,
+    mode: str,
+    candidates: Sequence[Priced],
+    prices: PriceList | None = None,
+    at: datetime | None = None,
 ) -> quote_service_pb2.QuoteCandidatesRequest:
     """Every candidate with the input that it would be sent, said once for all that would be sent the same one (it may
     be long); `prices` in place of those in force."""
@@ -287,6 +291,7 @@ def quote_request(
             for item in candidates
         ],
         price_list=None if prices is None else quote_service_pb2.PriceList(**_told_prices(prices)),
+        submit_time=time_to_proto(at),
     )
 
 

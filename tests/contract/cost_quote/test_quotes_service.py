@@ -1,11 +1,14 @@
 """`QuoteService` over loopback: quotes under the rules in force, and under rules that a question brings along."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from libs.rpc.channels import Channels
 from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.loopback import LoopbackRegistry
@@ -63,6 +66,19 @@ async def test_a_question_may_bring_its_own_prices(service: Any) -> None:
     assert (answer.catalog_revision, quoted.quote.rate_revision) == (0, 0)
     answer = await service.QuoteCandidates(question(), timeout=CALL_S)
     assert (answer.catalog_revision, answer.quotes[0].quote.amount.units) == (4, 5)
+
+
+@pytest.mark.parametrize(("hour", "amount"), [(12, 5), (23, 2.5)])
+async def test_the_hour_is_that_of_the_submission(service: Any, hour: int, amount: float) -> None:
+    """COST-3, SEL-23: hours are read from the time of submission that a question names, not from the clock."""
+    cheap = {"factor": "0.5", "hours": {"from": "22:00", "to": "06:00"}}
+    spec = {"currency": "CNY", "billing_mode": "per_second", "rate": "1.00", "multipliers": [cheap]}
+    rule = quote_pb2.PriceRule(id="second", version=1, spec=struct_from(spec))
+    asked = question(price_list=quote_service_pb2.PriceList(currency="CNY", price_rules=[rule]))
+    asked.submit_time.FromDatetime(datetime(2026, 11, 30, hour, tzinfo=UTC))
+    [quoted] = (await service.QuoteCandidates(asked, timeout=CALL_S)).quotes
+    assert money_from_proto(quoted.quote.amount) == Money("CNY", Decimal(str(amount)))
+    assert quoted.quote.kind == quote_pb2.QUOTE_KIND_EXACT
 
 
 async def test_a_list_that_lacks_a_rule_prices_nothing_by_it(service: Any) -> None:

@@ -196,7 +196,7 @@ class FakeQuotes:
         }
 
     async def quote_under(
-        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList
+        self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList, at: datetime
     ) -> Mapping[str, QuoteView]:
         """One unit for each second of the rate that the first rule of a Supply names."""
         rates = {key: Decimal(rule.spec["rate"]) for key, rule in prices.rules.items()}

@@ -6,6 +6,7 @@ selection needs to know of a request is all there.
 
 Tokens are estimated from the bytes of the text, a token for four: about right for English, and not far off for Chinese,
 whose characters have three. The estimate is what a window of tokens is reserved with; the usage corrects it (CAP-6).
+A quote is a ceiling (COST-1), so it is asked for with the most that there can be: a token for each byte.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,10 @@ BYTES_PER_TOKEN = 4
 MESSAGE_TOKENS = 4
 """What a message costs beside its words."""
 PICTURE_TOKENS = 1000
+MEDIA_TOKENS_AT_MOST = 8192
+"""Of a picture or a sound that is read."""
+MARKS_AT_MOST = 8
+"""Tokens that a message takes beside its words, at most."""
 DEFAULT_OUTPUT_TOKENS = 4096
 LONGEST_WORD = 64
 STEP = 64
@@ -44,16 +49,35 @@ def facts_to_quote(kind: Kind, digest: Mapping[str, Any], supply: Supply) -> dic
     """What a price may depend on."""
     if kind is Kind.CHAT:
         return {
-            "input_tokens": stepped(input_tokens(kind, digest)),
+            **{name: digest[name] for name in ("service_tier", "reasoning_effort") if name in digest},
+            **_sorts_at_most(digest),
+            "input_tokens": stepped(tokens_at_most(kind, digest)),
             "max_output_tokens": max_output_tokens(digest, supply),
         }
     if kind is Kind.EMBEDDING:
-        return {"input_tokens": stepped(input_tokens(kind, digest)), "max_output_tokens": 0}
+        return {"input_tokens": stepped(tokens_at_most(kind, digest)), "max_output_tokens": 0}
     if kind is Kind.SPEECH:
         return {"characters": _figure(digest.get("text"), "characters")}
     if kind is Kind.OCR:
         return {"pages": 1, **({"task": digest["task"]} if "task" in digest else {})}
-    return {name: value for name, value in digest.items() if not isinstance(value, Mapping)}
+    facts: dict[str, Any] = {name: value for name, value in digest.items() if not isinstance(value, Mapping)}
+    if kind is Kind.IMAGE:
+        pictures = _figure(digest.get("reference_images"), "count")
+        facts["reference_images"] = [True] * pictures
+        facts["input_image_tokens"] = pictures * MEDIA_TOKENS_AT_MOST
+        facts["input_tokens"] = stepped(_figure(digest.get("prompt"), "bytes") + pictures * MEDIA_TOKENS_AT_MOST)
+    return facts
+
+
+def _sorts_at_most(digest: Mapping[str, Any]) -> dict[str, int]:
+    """Sorts of tokens with prices of their own that this conversation cannot have more of."""
+    messages, asked = digest.get("messages"), digest.get("modalities")
+    found = {
+        "input_image_tokens": _figure(messages, "images") * MEDIA_TOKENS_AT_MOST,
+        "input_audio_tokens": _figure(messages, "sounds") * MEDIA_TOKENS_AT_MOST,
+    }
+    found |= {f"output_{name}_tokens": 0 for name in ("audio", "image") if not _figure(asked, name)}
+    return found
 
 
 def tokens_to_reserve(kind: Kind, digest: Mapping[str, Any], supply: Supply) -> int:
@@ -70,6 +94,16 @@ def input_tokens(kind: Kind, digest: Mapping[str, Any]) -> int:
     return _figure(digest.get("input"), "tokens") if kind is Kind.EMBEDDING else 0
 
 
+def tokens_at_most(kind: Kind, digest: Mapping[str, Any]) -> int:
+    """No tokeniser makes more; 0 for kinds without tokens."""
+    if kind is Kind.EMBEDDING:
+        return _figure(digest.get("input"), "bytes")
+    messages = digest.get("messages")
+    media = _figure(messages, "images") + _figure(messages, "sounds")
+    texts = sum(_figure(digest.get(name), "bytes") for name in ("messages", "tools", "functions", "response_format"))
+    return texts + MARKS_AT_MOST * _figure(messages, "count") + MEDIA_TOKENS_AT_MOST * media
+
+
 def max_output_tokens(digest: Mapping[str, Any], supply: Supply) -> int:
     """The most that may be made: as asked, as the Supply admits, or a usual figure; for every choice asked for."""
     asked = digest.get("max_completion_tokens", digest.get("max_tokens"))
@@ -80,7 +114,7 @@ def max_output_tokens(digest: Mapping[str, Any], supply: Supply) -> int:
 
 def tokens_in(text: str) -> int:
     """Of one text."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+    return -(-_bytes_of(text) // BYTES_PER_TOKEN)
 
 
 def stepped(tokens: int) -> int:
@@ -96,37 +130,41 @@ def _figure(value: object, name: str) -> int:
 
 
 def _messages(value: Any) -> dict[str, int]:
-    characters = tokens = images = 0
+    characters = size = tokens = images = sounds = 0
     for message in value:
         tokens += MESSAGE_TOKENS
-        for text, picture in _parts(message):
+        for text, sort in _parts(message):
             characters += len(text)
-            tokens += tokens_in(text) + (PICTURE_TOKENS if picture else 0)
-            images += picture
-    return {"characters": characters, "tokens": tokens, "images": images, "count": len(value)}
+            size += _bytes_of(text)
+            tokens += tokens_in(text) + (PICTURE_TOKENS if sort == "image_url" else 0)
+            images += sort == "image_url"
+            sounds += sort == "input_audio"
+    figures = {"characters": characters, "tokens": tokens, "images": images, "count": len(value), "bytes": size}
+    return figures | ({"sounds": sounds} if sounds else {})
 
 
-def _parts(message: Mapping[str, Any]) -> Sequence[tuple[str, bool]]:
-    """(text, whether it is a picture)."""
+def _parts(message: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """(text, sort of part)."""
     content = message.get("content")
-    parts: list[tuple[str, bool]] = []
+    parts: list[tuple[str, str]] = []
     if isinstance(content, str):
-        parts.append((content, False))
+        parts.append((content, "text"))
     elif isinstance(content, (list, tuple)):
         for part in content:
             if isinstance(part, Mapping):
-                parts.append((str(part.get("text") or ""), part.get("type") == "image_url"))
+                parts.append((str(part.get("text") or ""), str(part.get("type") or "text")))
     for call in message.get("tool_calls") or ():
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
-            parts.append((str(function.get("arguments") or ""), False))
+            parts.append((f"{function.get('name') or ''}{function.get('arguments') or ''}", "text"))
     return parts
 
 
 def _structure(value: Any) -> dict[str, Any]:
     """Of tools and formats: how much there is to read."""
-    size = len(repr(value))
-    found: dict[str, Any] = {"characters": size, "tokens": -(-size // BYTES_PER_TOKEN)}
+    text = repr(value)
+    size = len(text)
+    found: dict[str, Any] = {"characters": size, "tokens": -(-size // BYTES_PER_TOKEN), "bytes": _bytes_of(text)}
     if isinstance(value, Mapping) and isinstance(value.get("type"), str):
         found["type"] = value["type"][:LONGEST_WORD]
     if isinstance(value, (list, tuple)):
@@ -140,11 +178,20 @@ def _texts(value: Any) -> dict[str, int]:
         texts = [texts]  # one text, as the tokens that it is made of
     characters = sum(len(text) for text in texts)
     tokens = sum(tokens_in(text) if isinstance(text, str) else len(text) for text in texts)
-    return {"characters": characters, "tokens": tokens, "count": len(texts)}
+    size = sum(_bytes_of(text) if isinstance(text, str) else len(text) for text in texts)
+    return {"characters": characters, "tokens": tokens, "count": len(texts), "bytes": size}
 
 
 def _text(value: Any) -> dict[str, int]:
-    return {"characters": len(value)}
+    return {"characters": len(value), "bytes": _bytes_of(value)}
+
+
+def _modalities(value: Any) -> dict[str, int]:
+    return {name: int(name in value) for name in ("audio", "image")}
+
+
+def _bytes_of(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _materials(value: Any) -> dict[str, int]:
@@ -157,7 +204,13 @@ def _picture(value: Any) -> dict[str, int]:
 
 
 _SUMMARIES: Mapping[Kind, Mapping[str, Any]] = {
-    Kind.CHAT: {"messages": _messages, "tools": _structure, "functions": _structure, "response_format": _structure},
+    Kind.CHAT: {
+        "messages": _messages,
+        "tools": _structure,
+        "functions": _structure,
+        "response_format": _structure,
+        "modalities": _modalities,
+    },
     Kind.EMBEDDING: {"input": _texts},
     Kind.IMAGE: {"prompt": _text, "reference_images": _materials},
     Kind.SPEECH: {"text": _text},
