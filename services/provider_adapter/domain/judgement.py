@@ -3,7 +3,7 @@
 Order of evidence, a later one only where the earlier ones are silent:
 1. the adapter's table, asked with every code in the body (innermost first), then with codes in headers
 2. strong words in those codes
-3. strong words in messages (innermost first)
+3. strong words in messages (innermost first), then in names that stand in them ("RateLimitError")
 4. weak words in codes, then in messages, unless the status alone says more
 5. the HTTP status
 6. the transport
@@ -107,6 +107,10 @@ def find(reply: Reply, reading: Reading, table: FaultTable) -> Finding:
             return Finding(ours, clue.path, clue.text, said, proven=True)
     for clue in reading.messages:
         ours = wording.strong(clue.text.lower().replace("_", " "))
+        if ours:
+            return Finding(ours, clue.path, theirs, clue.text, proven=True)
+    for clue in reading.messages:
+        ours = next(filter(None, map(wording.strong, wording.names_in(clue.text))), "")
         if ours:
             return Finding(ours, clue.path, theirs, clue.text, proven=True)
     return _weakly(reply, reading, theirs, said)

@@ -85,7 +85,7 @@ _ENGLISH = (
         r"(?<!case[ -])sensitive",
         "moderat(ed|ion)",
         "content[ _]polic",
-        "content[ _](filter|check|block|moderation|violat)",
+        "content[ _](filter|check|block|audit|moderation|violat)",
         "safety (system|filter|classif|polic|guideline|input|output|check|violation)",
         r"^(image |input preprocessing )?safety\b",
         "nsfw",
@@ -135,7 +135,10 @@ _ENGLISH = (
         r"(plan|package|subscription)( package)? (has |is )?expired",
         r"specified api usage limits",
         "insufficient[ _](user )?(balance|credit|quota|fund)",
-        "not enough (wallet|balance|credit|fund|quota)",
+        "not enough (wallet|balance|credit|fund|quota|api token)",
+        "credits? limit (exceeded|reached)",
+        "budget (has been |is |was )?exceeded",
+        "exceeded (their|your|its|the) budget",
         "payment method",
         r"n[o']t have enough (credits?|balance|funds)",
         "(outstanding|unpaid) invoice",
@@ -193,6 +196,7 @@ _ENGLISH = (
         "not activated the model",
         r"(invalid|unsupported|unknown|no such) model\b",
         r"\bmodel [`'\"]?[\w./:-]+[`'\"]? (is |are )?(currently )?not supported\b",
+        "on-demand throughput",
         r"model identifier\b.{0,20}\binvalid",
         r"not (been )?granted access to (the |this )?model",
         r"\bendpoint\b.{0,40}\b(is|was|has been) (closed|deleted|disabled)\b",
@@ -215,6 +219,10 @@ _ENGLISH = (
         r"(api|model) \S{1,60} does not exist",
         "is not found for api",
     ),
+    # somebody answers there, but no interface of the provider: the base URL leads elsewhere
+    word(
+        "connect_failed", "no route matched", "cannot (post|put|get|delete) /", "route not found", "unknown request url"
+    ),
     word(
         "key_invalid",
         (
@@ -223,6 +231,7 @@ _ENGLISH = (
         ),
         "(invalid|incorrect|wrong|missing|expired|no) (api|access|subscription|auth)[ _-]?(key|token|credential)",
         r"invalid (authentication )?(tokens?|credentials?|authorization|keys?|signature)\b",
+        r"\btoken (is |has )?(expired|invalid)\b",
         r"security token\b.{0,40}\b(invalid|expired|missing)",
         "unrecognized client",
         "authentication (failed|error|failure|fails)",
@@ -255,6 +264,8 @@ _ENGLISH = (
         "(task|job) expired",
         "waited too long",
     ),
+    # before the limits of rate: these are about the size of one request
+    word("invalid_request", "size limit exceeded", r"shorter (or fewer )?inputs?\b", "request too large for"),
     word(
         "rate_limited",
         "rate[ _-]?limit",
@@ -271,6 +282,7 @@ _ENGLISH = (
         r"\bmodel\b.{0,40}\b(is |being |currently )+load(ing|ed)\b",
         "(instance|at) (maxed|capacity)",
         "high load",
+        r"reached (the|your|our) (\w+ ){0,3}(limit|maximum|cap)\b",
         r"can only (run|have|submit) \d+",
         r"(try again|retry) (in|after) \d+(\.\d+)? ?(ms|s|m|h)",
         "in[ -]flight (spending )?budget",

@@ -107,5 +107,10 @@ def in_words(code: str) -> str:
     return re.sub(r"[\s._:/-]+", " ", spaced).strip().lower()
 
 
+def names_in(text: str) -> list[str]:
+    """The names that stand in a text as one word (`ContentPolicyViolationError`), each as words, at most five."""
+    return [in_words(name) for name in re.findall(r"(?:[A-Z][a-z]+){2,}", text)[:5]]
+
+
 def _first(words: tuple[Word, ...], text: str) -> str:
     return next((line.ours for line in words if line.pattern.search(text)), "")

@@ -74,7 +74,7 @@ def test_every_kind_of_rule_is_tried() -> None:
     counts = Counter(sample["rule"] for sample in VARIATIONS)
     assert counts.keys() == {
         *(f"wording-{of}" for of in ("content", "person", "request", "supply", "capacity", "channel")),
-        *("wording-chinese", "wording-languages", "nesting", "codes", "headers", "pages", "providers"),
+        *("wording-chinese", "wording-languages", "nesting", "codes", "headers", "pages", "providers", "documented"),
         *("poll", "stream", "transport", "unproven", "lookalike"),
     }
     assert min(counts.values()) >= 5
