@@ -68,6 +68,7 @@ class RawServer:
     bodies: list[bytes] = field(default_factory=list)
     connections: int = 0
     released: asyncio.Event = field(default_factory=asyncio.Event)
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
     _readers: dict[asyncio.StreamWriter, asyncio.StreamReader] = field(default_factory=dict)
     _server: asyncio.Server | None = None
@@ -127,4 +128,5 @@ class RawServer:
         act = self.acts[min(len(self.requests), len(self.acts) - 1)]
         self.requests.append(head)
         self.bodies.append(body)
+        self.heard.set()
         return await act(writer)

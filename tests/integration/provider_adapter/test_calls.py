@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from libs.faults.fault import Fault
@@ -347,6 +348,21 @@ async def test_who_leaves_ends_the_providers_stream(desk) -> None:
             break
         pieces.cancel()
         await asyncio.wait_for(server.left.wait(), 10)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("kind", ["chat", "image"])
+async def test_who_leaves_ends_the_call(desk, kind: str) -> None:
+    """SYN-8: a caller that gives up closes the connection to the provider, pooled or not; it is not sent again."""
+    async with RawServer([]) as server:
+        server.acts.append(server.hung_up)
+        request = pb.InvokeRequest(channel=channel(server, "openai"), call=call(kind, **INPUTS[kind]))
+        asked = desk.stub.Invoke(request, timeout=20)
+        waiting = asyncio.ensure_future(asked.code())
+        await asyncio.wait_for(server.heard.wait(), 10)
+        asked.cancel()
+        await asyncio.wait_for(server.left.wait(), 10)
+        assert await waiting is grpc.StatusCode.CANCELLED
         assert len(server.requests) == 1
 
 

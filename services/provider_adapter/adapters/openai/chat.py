@@ -85,6 +85,7 @@ class ChunkReader(EventStream):
         self.table = dialect.table
         self.told.provider_request_id = headers.get(dialect.request_id, "")
         self._dialect = dialect
+        self._shapes: set[tuple[str, ...]] = set()
         self._wants_usage = bool(object_of(job.input.get("stream_options")).get("include_usage"))
 
     def take(self, event: Event) -> list[Piece]:
@@ -113,7 +114,10 @@ class ChunkReader(EventStream):
         reason, delta = text_of(choice.finish_reason), object_of(choice.delta)
         if not self.spoke and (reason == "content_filter" or delta.get("refusal")):
             raise self.refusal(data)
-        self.note(unknown_fields("delta", delta, self._dialect.read_fields, self._dialect.ignored_fields))
+        names = tuple(delta)
+        if names not in self._shapes:  # a stream has a handful of shapes, and a thousand chunks
+            self._shapes.add(names)
+            self.note(unknown_fields("delta", delta, self._dialect.read_fields, self._dialect.ignored_fields))
         if reason:
             self.told.finish_reason = reason
             return True
