@@ -11,6 +11,7 @@ from services.routing.domain.task import Attempt, Task
 from services.routing.domain.usage import Usage, price_facts, usage_of
 from services.routing.ports import Delivered
 from services.routing.ports.prices import UsageItem, UsagePrice
+from services.routing.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +32,8 @@ async def delivery_of(desk: Desk, task: Task, attempt: Attempt, delivered: Deliv
     return Delivery(cost, settled, usage, delivered.output, delivered.artifacts)
 
 
-def tolerance_of(desk: Desk) -> Tolerance:
+def tolerance_of(given: Settings) -> Tolerance:
     """What is not yet drift, by the settings."""
-    given = desk.settings
     return Tolerance(Decimal(str(given.drift_cost_share)), given.drift_length_s, given.drift_pixel_share)
 
 

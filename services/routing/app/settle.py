@@ -34,7 +34,7 @@ async def succeed(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered
     """It delivered. A cancel that was asked for in between has lost the race (ATT-8)."""
     now = desk.now()
     delivery = await delivery_of(desk, task, attempt, delivered)
-    drift = drift_alerts(attempt, delivery, tolerance_of(desk))
+    drift = drift_alerts(attempt, delivery, tolerance_of(desk.settings))
     ended = transitions.attempt_ended(task, attempt, AttemptState.SUCCEEDED, now, cost=delivery.cost, report=True)
     result = Result(
         artifacts=delivered.artifacts,

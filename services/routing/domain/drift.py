@@ -8,11 +8,11 @@ Laws of this file:
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from libs.kernel.money import Money
 from services.routing.domain.decision import AlertDraft
-from services.routing.domain.task import Artifact, Attempt
+from services.routing.domain.task import Artifact
 from services.routing.domain.usage import Usage
 
 LENGTH_SHARE = 0.05
@@ -35,6 +35,35 @@ class Tolerance:
 USUAL = Tolerance()
 
 
+class Promised(Protocol):
+    """What was sent at what price: an Attempt, or a try of a synchronous call."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def supply(self) -> str: ...
+    @property
+    def quote(self) -> Money: ...
+    @property
+    def quote_kind(self) -> str: ...
+    @property
+    def price_rule(self) -> str: ...
+    @property
+    def input(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One that is no Attempt."""
+
+    id: str
+    supply: str
+    quote: Money
+    quote_kind: str
+    price_rule: str
+    input: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """What is known of one delivery. `settled`: what its usage costs by the rule that quoted; None = not priced."""
@@ -46,7 +75,7 @@ class Delivery:
     artifacts: tuple[Artifact, ...]
 
 
-def drift_alerts(attempt: Attempt, delivery: Delivery, within: Tolerance = USUAL) -> tuple[AlertDraft, ...]:
+def drift_alerts(attempt: Promised, delivery: Delivery, within: Tolerance = USUAL) -> tuple[AlertDraft, ...]:
     """One alert for the Supply, naming everything that does not fit; none where all fits."""
     found = [
         *_of_money(attempt, delivery, within.cost_share),
@@ -60,7 +89,7 @@ def drift_alerts(attempt: Attempt, delivery: Delivery, within: Tolerance = USUAL
     return (AlertDraft("cost_drift", "high", attempt.supply, text, cause=f"attempt {attempt.id}"),)
 
 
-def _of_money(attempt: Attempt, delivery: Delivery, share: Decimal) -> Iterator[str]:
+def _of_money(attempt: Promised, delivery: Delivery, share: Decimal) -> Iterator[str]:
     quote, cost = attempt.quote, delivery.cost
     told = f"{_money(cost)} is booked"
     if attempt.quote_kind == "ceiling" and cost.amount > quote.amount:
@@ -81,7 +110,7 @@ def _money(money: Money) -> str:
     return f"{said['amount']} {said['currency']}"
 
 
-def _of_lengths(attempt: Attempt, delivery: Delivery, apart_s: float) -> Iterator[str]:
+def _of_lengths(attempt: Promised, delivery: Delivery, apart_s: float) -> Iterator[str]:
     asked = attempt.input.get("duration_s")
     probed = [item.duration_s for item in delivery.artifacts if item.duration_s]
     told = {
@@ -94,7 +123,7 @@ def _of_lengths(attempt: Attempt, delivery: Delivery, apart_s: float) -> Iterato
         yield ", ".join(f"{seconds:g} s {name}" for name, seconds in known.items())
 
 
-def _of_pixels(attempt: Attempt, delivery: Delivery, share: float) -> Iterator[str]:
+def _of_pixels(attempt: Promised, delivery: Delivery, share: float) -> Iterator[str]:
     asked = str(attempt.input.get("resolution") or attempt.input.get("size") or "").lower()
     wanted = _pixels(asked)
     if asked in OPEN or not wanted:

@@ -108,7 +108,8 @@ class FakeCallQuotes:
             raise self.away
         self.questions.append(len(asks))
         return [
-            {item.supply.id: QuoteView(Decimal(1), rule_id="tokens", rule_version=1) for item in ask} for ask in asks
+            {item.supply.id: QuoteView(Decimal(1), rule_id="tokens", rule_version=1, kind="ceiling") for item in ask}
+            for ask in asks
         ]
 
     async def price_usage(self, items: Sequence[UsageItem]) -> Mapping[str, UsagePrice]:

@@ -2,16 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 
 import pytest
 
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.invoke import invoke
 from services.routing.app.calls.open_call import Asked
 from services.routing.app.calls.watchdog import Watchdog
 from services.routing.app.desk import Errands
 from services.routing.domain.decision import HealthView
+from services.routing.domain.usage import Usage
+from services.routing.ports.alerts import AlertQuery
+from services.routing.ports.calls import Report
 from tests.support.worlds import SteeredClock
 from tests.unit.routing.call_stage import CallStage, Then, call_stage, chat_catalog, chat_supply
 
@@ -187,3 +192,23 @@ async def test_a_store_that_is_away_admits_nobody():
     assert caught.value.code == "governance_backend_down"
     await play.desk.errands.done()
     assert (play.provider.sent(), play.capacity.live()) == (0, {})
+
+
+async def test_a_call_that_costs_more_than_its_ceiling_is_told():
+    """OPS-6: the quote of 1 was the most; usage that costs more, or a provider that charges more, is a drift."""
+    dear = Usage(input_tokens=90, output_tokens=11)
+    for report, words in (
+        (Report(dear), "1.01 CNY is booked, more than the ceiling of 1.00 CNY"),
+        (Report(Usage(), reported_cost=Money("CNY", Decimal("1.2"))), "1.20 CNY is booked, more than the ceiling"),
+        (Report(Usage(input_tokens=90, output_tokens=10)), ""),
+        (Report(), ""),
+    ):
+        play = call_stage(chat_catalog(chat_supply("a/talk")))
+        play.script("a/talk", Then(report=report))
+        await called(play, "c1")
+        await some_turns()
+        play.clock.advance(1)  # what is done afterwards is gathered for a moment
+        await play.desk.errands.done()
+        alerts, _ = await play.desk.alerts.alerts(AlertQuery(kind="cost_drift"))
+        assert [(alert.subject, alert.link) for alert in alerts] == ([("a/talk", "/v1/calls/c1")] if words else [])
+        assert all(words in alert.message for alert in alerts)

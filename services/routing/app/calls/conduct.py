@@ -177,7 +177,10 @@ class Conduct:
         self.changed = _changed(decision)
         self._raise_alerts(decision)
         figures = facts_to_quote(self.kind, decision.input, supply)
-        self._facts[tried.id] = settle_call.Facts(str(self.kind), figures, inputs.catalog_revision)
+        link = f"/v1/calls/{self._call.id}"
+        self._facts[tried.id] = settle_call.Facts(
+            str(self.kind), figures, inputs.catalog_revision, quote_kind=quote.kind, link=link
+        )
         self._sent_ns, self._first_ns = self.desk.now_ns(), None
         self.clock.begin_try(self._sent_ns)
         self._under_way = Started(tried, inputs.channels[supply.channel], supply, decision)

@@ -13,13 +13,15 @@ from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
 from libs.kernel.deadlines import carry_deadline
 from libs.kernel.money import Money
+from services.routing.app.book_usage import tolerance_of
 from services.routing.app.calls.call_desk import CallDesk
-from services.routing.app.desk import failure_of
+from services.routing.app.desk import alerts_of, failure_of
 from services.routing.app.record import FIRST_PAUSE_S, PASSING, TRIES
 from services.routing.domain.attempts import cost_of
 from services.routing.domain.calls.call import Call, Try, with_costs
 from services.routing.domain.catalog import Catalog, Supply
 from services.routing.domain.decision import Decision, Inputs
+from services.routing.domain.drift import Delivery, Promise, drift_alerts
 from services.routing.domain.feedback import SILENT, Feedback, Pace
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.domain.selection_record import brief_text
@@ -48,6 +50,8 @@ class Facts:
     revision: int
     estimate: Usage | None = None
     """What it may have used, where its provider does not say."""
+    quote_kind: str = ""
+    link: str = ""
 
 
 def round_of(
@@ -103,8 +107,20 @@ def cost_of_failed(ended: Try, fault: Fault, supply: Supply) -> Money | None:
 async def priced(desk: CallDesk, catalog: Catalog, ended: Try, facts: Facts, report: Report) -> Money:
     """What a try has cost: as its provider says, else its usage by the rule that quoted it, else its quote."""
     if report.reported_cost is not None:
-        return cost_of(ended.quote, report.reported_cost, catalog.fx)
-    return await _by_usage(desk, ended, facts, report.usage or facts.estimate) or ended.quote
+        cost = cost_of(ended.quote, report.reported_cost, catalog.fx)
+    else:
+        cost = await _by_usage(desk, ended, facts, report.usage or facts.estimate) or ended.quote
+    if report.reported_cost is not None or report.usage:
+        _tell_drift(desk, ended, facts, Delivery(cost, None, report.usage or Usage(), {}, ()))
+    return cost
+
+
+def _tell_drift(desk: CallDesk, ended: Try, facts: Facts, delivery: Delivery) -> None:
+    """An alert where the provider's word on usage or money does not fit what was quoted (OPS-6)."""
+    sent = Promise(ended.id, ended.supply, ended.quote, facts.quote_kind, ended.price_rule, facts.figures)
+    drafts = drift_alerts(sent, delivery, tolerance_of(desk.settings))
+    if drafts:
+        desk.afterwards.begin(tell_alerts(desk, alerts_of(desk, drafts, facts.link)))
 
 
 async def tell_alerts(desk: CallDesk, raised: Sequence[Alert]) -> None:
