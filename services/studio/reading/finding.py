@@ -11,6 +11,8 @@ from PIL import Image, ImageChops, ImageFilter
 CONTRAST = 36
 """Least difference of a patch from its surroundings, of 255."""
 LEAST_HEIGHT, MOST_HEIGHT = 5, 160
+SIGN = 0.45
+"""How high a comma or a dash may be, of the height of its line."""
 REACH = 1.6
 """How far from a letter the next one of its line may begin, in heights: a blank and a small sign fit between."""
 MOST_PATCHES = 6000
@@ -129,7 +131,10 @@ def _in_lines(found: Iterable[Box], size: tuple[int, int]) -> list[Box]:
             last.append(box)
         else:
             rows[row], last[row] = rows[row].joined(box), box
-    return [_with_signs(row, small) for row in _merged(rows)]
+    merged = _merged(rows)
+    return [
+        _with_signs(row, [*small, *(other for other in merged if other.height <= row.height * SIGN)]) for row in merged
+    ]
 
 
 def _beside(last: Box, row: Box, box: Box) -> bool:

@@ -35,6 +35,14 @@ def test_a_page_is_read_at_any_size(size):
     assert page[0].size == pytest.approx(size, rel=0.1)
 
 
+@pytest.mark.parametrize("size", [14, 24, 31, 60])
+def test_signs_below_and_above_the_letters_belong_to_their_line(size):
+    """A comma in a line whose letters all end on the baseline, a dash, a colon, a quotation mark."""
+    lines = ["18:40 Track 7, to the coast", "a hill - no tree, no rock"]
+    (page,) = pages.read(drawn(lines, size), layout=False)
+    assert [block.text for block in page] == lines
+
+
 @pytest.mark.parametrize("ink, ground", [("white", "black"), ("#2040a0", "#e0d8c0"), ("#ffd9ec", "#3a0d2e")])
 def test_light_on_dark_and_colours_are_read(ink, ground):
     """What is ink and what is ground follows from the picture."""
