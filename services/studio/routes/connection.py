@@ -36,8 +36,7 @@ class Truncated(Response):
         self._whole = whole
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        whole = self._whole
-        body = Path(whole.path).read_bytes() if isinstance(whole, FileResponse) else bytes(whole.body)
+        whole, body = self._whole, _body_of(self._whole)
         headers = [(name, value) for name, value in whole.raw_headers if name != b"content-length"]
         headers.append((b"content-length", str(len(body)).encode()))
         await send({"type": "http.response.start", "status": whole.status_code, "headers": headers})
@@ -49,7 +48,12 @@ class Garbled(Response):
     """An answer whose JSON breaks off, under a length that fits: no transport can notice it."""
 
     def __init__(self, whole: Response) -> None:
-        super().__init__(bytes(whole.body)[: len(whole.body) // 2], whole.status_code, media_type=whole.media_type)
+        body = _body_of(whole)
+        super().__init__(body[: len(body) // 2], whole.status_code, media_type=whole.media_type)
+
+
+def _body_of(whole: Response) -> bytes:
+    return Path(whole.path).read_bytes() if isinstance(whole, FileResponse) else bytes(whole.body)
 
 
 async def silence(request: Request, seconds: float) -> bool:

@@ -43,7 +43,8 @@ class TalkRoutes:
         job = openai_chat.read_chat(call.body, model)
         check_prompt(call, job.question)
         talker = None if responder.calls_tool(job) else self._shelf.talker
-        if talker is not None and job.stream and job.n == 1 and call.step.hears_as_made:
+        kept = call.account.honours_keys  # whoever asks again wants the whole answer
+        if talker is not None and job.stream and job.n == 1 and call.step.hears_as_made and not kept:
             return self._as_made(call, model, job, talker)
         answer = await _gathered(talker.say(job)) if talker is not None else responder.answer(job)
         answer = befallen(answer, job.question, call.account, call.step.flow)
