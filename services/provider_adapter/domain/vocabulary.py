@@ -259,13 +259,21 @@ _ENGLISH = (
         "startup timeout",
         "start in time",
         "resource (is )?insufficient",
+        "insufficient (system )?resource",
         "no free (gpu|machine)",
         "^expired$",
         "(task|job) expired",
         "waited too long",
     ),
     # before the limits of rate: these are about the size of one request
-    word("invalid_request", "size limit exceeded", r"shorter (or fewer )?inputs?\b", "request too large for"),
+    word(
+        "invalid_request",
+        "size limit exceeded",
+        r"shorter (or fewer )?inputs?\b",
+        "request too large for",
+        "too large (file|image|body)",
+        r"(image|video|audio|clip|file|prompt)\w*\b.{0,12}\b(too (long|short|large|small|big)|(long|short)er than)",
+    ),
     word(
         "rate_limited",
         "rate[ _-]?limit",
@@ -323,12 +331,13 @@ _ENGLISH = (
         ),
         (
             "(could not|cannot|unable to|failed to) (process|identify|decode|read|open|parse) (the "
-            "|input )*(image|video|audio|file|document)"
+            "|user |input )*(image|video|audio|file|document|frame)"
         ),
         "(media|file|image|video) (url )?(is )?(inaccessible|unreachable|corrupt)",
         "url (download|format)",
         "invalid (image|video|audio|media|file|archive|asset)",
         "asset invalid",
+        "empty (image|video|audio|file)",
         "unsupported (image|video|audio|media)",
         "(image|video|audio|file|media) (type|format|size)",
         "format (is )?not supported",

@@ -54,6 +54,7 @@ WEAK = (
         "unknown error",
         "disconnected",
         "connection error",
+        "network error",
         "no healthy upstream",
         "generation failed",
         "(video|image|task) (generation )?failed",
