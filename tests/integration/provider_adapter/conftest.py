@@ -28,6 +28,7 @@ from services.provider_adapter.compose import build
 from services.provider_adapter.settings import Settings
 from services.studio.compose import Studio
 from services.studio.settings import Render, StudioConfig
+from tests.integration.provider_adapter.desk import Desk, opened_desk
 
 SEEDANCE = "doubao-seedance-2-0-260128"
 DIALECTS = {
@@ -194,3 +195,10 @@ async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
         await server.start()
         stack.push_async_callback(server.close)
         yield rig
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    """The service alone, over loopback."""
+    async with opened_desk(tmp_path / "blobs") as desk:
+        yield desk
