@@ -1,4 +1,4 @@
-"""The providers' accounts and the catalogue of the tests of synchronous calls: every account speaks OpenAI's dialect.
+"""The accounts and the catalogue of the tests of synchronous calls: all but the reader speak OpenAI's dialect.
 
 Each model has accounts of its own, so that what one test breaks no other test sees.
 """
@@ -20,6 +20,7 @@ MODELS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "vectors": ("embedding", "text-embedding-3-small", ("easy",)),
     "pictures": ("image", "gpt-image-1", ("easy",)),
     "voice": ("speech", "gpt-4o-mini-tts", ("easy",)),
+    "reader": ("ocr", "own-font", ("reading",)),
 }
 ACCOUNTS = tuple(dict.fromkeys(name for _, _, names in MODELS.values() for name in names))
 PRICES: Mapping[str, Mapping[str, Any]] = {
@@ -27,12 +28,14 @@ PRICES: Mapping[str, Mapping[str, Any]] = {
     "embedding": {"billing_mode": "per_token", "input_per_million": "0.02"},
     "image": {"billing_mode": "per_image", "rate": "0.04"},
     "speech": {"billing_mode": "per_character", "rate": "0.000015"},
+    "ocr": {"billing_mode": "per_page", "rate": "0.01"},
 }
 CHARGED: Mapping[str, Mapping[str, Any]] = {
     "chat": {"unit": "million_tokens", "rate": "0.15", "rates": {"output": "0.60"}},
     "embedding": {"unit": "million_tokens", "rate": "0.02"},
     "image": {"unit": "image", "rate": "0.04"},
     "speech": {"unit": "thousand_characters", "rate": "0.015"},
+    "ocr": {"unit": "page", "rate": "0.01"},
 }
 
 
@@ -45,15 +48,23 @@ def _variable(name: str) -> str:
     return f"E2E_{name.upper().replace('-', '_')}_KEY"
 
 
+def _dialect(account: str) -> str:
+    return "local-ocr" if account == "reading" else "openai"
+
+
 def _accounts() -> dict[str, Any]:
     models = {
-        upstream: {"id": upstream, "kind": kind, "price": {"currency": "USD", **CHARGED[kind]}}
-        for kind, upstream, _ in MODELS.values()
+        _dialect(names[0]): {
+            upstream: {"id": upstream, "kind": kind, "price": {"currency": "USD", **CHARGED[kind]}}
+            for kind, upstream, others in MODELS.values()
+            if _dialect(others[0]) == _dialect(names[0])
+        }
+        for _, _, names in MODELS.values()
     }
     listed = [
         {
             "id": name,
-            "dialect": "openai",
+            "dialect": _dialect(name),
             "key": f"key-of-{name}",
             "style": {"palette": ["#101820", "#408080", "#f0f0f0"], "motif": "petals"},
             "concurrency": 60,
@@ -61,7 +72,7 @@ def _accounts() -> dict[str, Any]:
             "render_s": 0.05,
             "first_token_s": 0.02,
             "tokens_per_s": 200,
-            "models": list(models.values()),
+            "models": list(models[_dialect(name)].values()),
         }
         for name in ACCOUNTS
     ]
@@ -89,7 +100,7 @@ def _catalog(studio: str) -> str:
 def _channel(studio: str, name: str) -> dict[str, Any]:
     return {
         "id": name,
-        "adapter": "openai",
+        "adapter": _dialect(name),
         "base_url": f"{studio}/{name}/v1",
         "secret": f"env:{_variable(name)}",
         "limits": {"concurrency": 40},

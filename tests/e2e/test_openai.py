@@ -2,12 +2,14 @@
 
 import asyncio
 import base64
+import io
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import openai
 import pytest
 from openai import AsyncOpenAI
+from PIL import Image, ImageDraw, ImageFont
 
 from tests.e2e.conftest import LAYOUTS
 from tests.e2e.talking import setting
@@ -182,6 +184,26 @@ async def test_images_and_speech(stack: Stack, client: AsyncOpenAI) -> None:
     spoken = await client.audio.speech.create(model="voice", voice="alloy", input="Hello")
     assert spoken.response.headers["content-type"].startswith("audio/")
     assert len(spoken.content) > 500
+
+
+async def test_a_picture_is_read(stack: Stack) -> None:
+    """SYN-11: /v1/ocr reads a picture that came as bytes; blocks have their place, and a page its price."""
+    content = io.BytesIO()
+    page = Image.new("L", (360, 100), 255)
+    ImageDraw.Draw(page).text((20, 30), "NEMO 42", font=ImageFont.load_default(size=32), fill=0)
+    page.save(content, "PNG")
+    picture = {"base64": base64.b64encode(content.getvalue()).decode(), "media_type": "image/png"}
+    body = {"model": "reader", "image": picture, "task": "parse_layout"}
+    answer = await stack.api.ask("POST", "/v1/ocr", json=body)
+    assert answer.status == 200, answer.body
+    assert answer.json["text"] == "NEMO 42"
+    (block,) = answer.json["blocks"]
+    left, top, width, height = block["box"]
+    assert 0 < left < 60
+    assert 0 < top < 70
+    assert width > 60
+    assert height > 10
+    assert answer.headers["pointsman-cost"] == "0.01 USD"
 
 
 async def test_models(client: AsyncOpenAI) -> None:
