@@ -33,19 +33,19 @@ class Ended:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a stream has come: monotonic seconds of its sending and of its newest token, pieces handed on."""
+    """How far a stream has come. `left_s` is what remains to the watchdog that waits: from the sending until the first
+    token, then from the newest one, and only while the provider is waited for: a slow caller is no silence."""
 
     begun_s: float
-    first_s: float
+    left_s: float
     inter_s: float
-    token_s: float = 0.0
     first_token_s: float = 0.0
     pieces: int = 0
 
-    def wait_s(self, now_s: float) -> float:
-        """How long the next bytes may take before a watchdog bites."""
-        limit = self.token_s + self.inter_s if self.pieces else self.begun_s + self.first_s
-        return limit - now_s
+    def heard(self, now_s: float) -> None:
+        """A token came."""
+        self.left_s = self.inter_s
+        self.first_token_s = self.first_token_s or now_s - self.begun_s
 
 
 class StreamCall:
@@ -63,10 +63,10 @@ class StreamCall:
         submit_s = endpoint.timeouts.submit_s
         with hiding(job.input, line.secret):
             request = stream.build(await self._materials.ready(job, line.adapter.manifest), endpoint)
-            progress = Progress(
-                self._clock.monotonic(), watch.first_token_s or submit_s, watch.inter_token_s or submit_s
-            )
-            async with self._conversation.streaming(line, request, job, progress.first_s) as answer:
+            first_s, inter_s = watch.first_token_s or submit_s, watch.inter_token_s or submit_s
+            progress = Progress(self._clock.monotonic(), first_s, inter_s)
+            async with self._conversation.streaming(line, request, job, first_s) as answer:
+                progress.left_s -= self._clock.monotonic() - progress.begun_s
                 if answer.status != 200 or answer.headers.get("content-type", "").startswith("application/json"):
                     pieces = self._at_once(line, job, answer, progress)
                 else:
@@ -79,8 +79,8 @@ class StreamCall:
         self, line: Line, job: Job, answer: Streaming, progress: Progress
     ) -> AsyncGenerator[bytes | Ended, None]:
         """An answer that is no stream: a refusal, or all of the output in one, from a server that does not stream."""
-        left_s = min(progress.wait_s(self._clock.monotonic()), self._conversation.time_left())
-        response = HttpResponse(answer.status, answer.headers, await answer.rest(left_s))
+        wait_s = min(progress.left_s, self._conversation.time_left())
+        response = HttpResponse(answer.status, answer.headers, await answer.rest(wait_s))
         answered = line.adapter.calls(job.kind).parse(response, job)
         self._conversation.notice(line, Phase.STREAM, answered.unknown_fields)
         spent_s = self._clock.monotonic() - progress.begun_s
@@ -111,18 +111,18 @@ class StreamCall:
 
     async def _read(self, reader: StreamReader, answer: Streaming, progress: Progress) -> tuple[list[Piece], bool]:
         """The next pieces, and whether the body is over."""
-        now_s = self._clock.monotonic()
-        wait_s = min(progress.wait_s(now_s), self._conversation.time_left())
+        wait_s = min(progress.left_s, self._conversation.time_left())
         if wait_s <= 0:
             raise ExchangeBroken(Broken.READ_TIMEOUT, answer.status)
+        begun_s = self._clock.monotonic()
         data = await answer.read(wait_s)
+        progress.left_s -= self._clock.monotonic() - begun_s
         return (reader.feed(data), False) if data else (reader.close(), True)
 
     def _handed_on(self, pieces: list[Piece], held: list[bytes], progress: Progress) -> list[bytes]:
         """The chunks to hand on now; what comes before the first token waits for it in `held`."""
         if any(piece.token for piece in pieces):
-            progress.token_s = self._clock.monotonic()
-            progress.first_token_s = progress.first_token_s or progress.token_s - progress.begun_s
+            progress.heard(self._clock.monotonic())
         elif not progress.pieces:
             held += [piece.chunk for piece in pieces]
             return []

@@ -47,14 +47,15 @@ class Listener:
         self.call = StreamCall(talk, materials, self.clock)
         self.chunks: list[bytes] = []
 
-    async def hear(self, watch: Watch = UNWATCHED) -> Ended | Fault:
-        """The end: the report, or the fault."""
+    async def hear(self, watch: Watch = UNWATCHED, pause_s: float = 0) -> Ended | Fault:
+        """The end: the report, or the fault. The listener takes `pause_s` over each chunk."""
         try:
             async with aclosing(self.call(ENDPOINT, JOB, watch)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, Ended):
                         return piece
                     self.chunks.append(piece)
+                    self.clock.advance(pause_s)
         except Fault as fault:
             return fault
         raise AssertionError("no end")
@@ -72,6 +73,13 @@ async def test_each_watchdog_waits_from_its_own_moment() -> None:
     assert end.first_token_s == pytest.approx(3.0)
     [(_, target)] = listener.transport.sent
     assert target.first_s == 10
+
+
+async def test_a_slow_caller_is_no_silence() -> None:
+    """SYN-8: time that the caller takes over a chunk is not the provider's."""
+    listener = Listener(PlayedStream([said("a"), said("b"), said("c"), DONE]))
+    assert isinstance(await listener.hear(Watch(inter_token_s=4), pause_s=60), Ended)
+    assert len(listener.chunks) == 3
 
 
 async def test_without_watchdogs_the_submission_limits_and_the_caller_does() -> None:
