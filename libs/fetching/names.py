@@ -3,7 +3,11 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
+
+AT_ONCE = 8
 
 
 class UnknownName(Exception):
@@ -19,13 +23,17 @@ class Names(Protocol):
 
 
 class SystemNames:
-    """`Names` as this machine's resolver answers."""
+    """`Names` as this machine's resolver answers, in threads of its own: names that nobody answers must not take the
+    threads of everything else."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="names")
 
     async def addresses(self, host: str) -> Sequence[str]:
         """See the port."""
-        loop = asyncio.get_running_loop()
+        look = partial(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
         try:
-            found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().run_in_executor(self._threads, look)
         except (OSError, UnicodeError) as error:
             raise UnknownName(host) from error
         numbers = tuple(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -34,7 +34,10 @@ class TakeMaterials:
 
     async def refuse_urls(self, urls: Iterable[tuple[str, str]]) -> None:
         """Fault url_not_allowed naming each (pointer, URL) that others are to call and may not."""
-        refused = [(pointer, reason) for pointer, url in urls if (reason := await self._intake.refusal(url))]
+        asked = list(urls)
+        distinct = list(dict.fromkeys(url for _, url in asked))
+        reasons = dict(zip(distinct, await asyncio.gather(*map(self._intake.refusal, distinct)), strict=True))
+        refused = [(pointer, reason) for pointer, url in asked if (reason := reasons[url])]
         if refused:
             raise Fault.invalid(*refused, code="url_not_allowed")
 

@@ -4,6 +4,7 @@ An input that came through the edge names artifacts alone. What came another way
 or hold base64; it is taken in here by the same rule, so that no dialect ever passes on an address that nobody judged.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -50,11 +51,10 @@ class Materials:
 
     async def _refuse_passed_on(self, given: Mapping[str, Any]) -> None:
         """Fault url_not_allowed naming each picture of a chat whose URL the provider may not be given."""
-        refused = [
-            (pointer, reason)
-            for pointer, url in pictures_passed_on(given)
-            if (reason := await self._intake.refusal(url))
-        ]
+        asked = list(pictures_passed_on(given))
+        distinct = list(dict.fromkeys(url for _, url in asked))
+        reasons = dict(zip(distinct, await asyncio.gather(*map(self._intake.refusal, distinct)), strict=True))
+        refused = [(pointer, reason) for pointer, url in asked if (reason := reasons[url])]
         if refused:
             raise Fault.invalid(*refused, code="url_not_allowed")
 
