@@ -88,6 +88,26 @@ DEGRADED_RESULTS = _counter(
     "pointsman_degraded_results_total", "Results made under a degradation rule", "model", "rule"
 )
 
+CALLS_ENDED = _counter(
+    "pointsman_calls_ended_total", "Synchronous calls that came to an end, by state and code", "model", "state", "code"
+)
+CALL_SECONDS = _histogram(
+    "pointsman_call_seconds", "Time of a synchronous call: all of it (wall), waiting (stall), our own work (overhead)",
+    "model", "part",
+)  # fmt: skip
+CALLS_CACHED = _counter("pointsman_calls_cached_total", "Calls answered from the response cache", "model")
+CALL_ATTEMPTS_ENDED = _counter(
+    "pointsman_call_attempts_ended_total", "Tries of synchronous calls, by how they ended", "supply", "state", "code"
+)
+CALL_ATTEMPT_SECONDS = _histogram("pointsman_call_attempt_seconds", "Time of one try of a synchronous call", "supply")
+CALL_FIRST_TOKEN_SECONDS = _histogram(
+    "pointsman_call_first_token_seconds", "Time from the start of a try to its first token, or to its answer", "supply"
+)
+CALL_TOKENS = _counter(
+    "pointsman_call_tokens_total", "Tokens that providers reported: input, cached_input, output, reasoning",
+    "supply", "sort",
+)  # fmt: skip
+
 # --- capacity ---
 CAPACITY_IN_USE = _gauge("pointsman_capacity_in_use", "Leases held", "object_kind", "object")
 CAPACITY_EFFECTIVE = _gauge("pointsman_capacity_effective", "Slots that may be held now", "object_kind", "object")
@@ -149,4 +169,5 @@ ATTRIBUTES: tuple[str, ...] = (
     "pointsman.request_id", "pointsman.tenant", "pointsman.run_id", "pointsman.task_id", "pointsman.attempt_id",
     "pointsman.supply", "pointsman.channel", "pointsman.model", "gen_ai.operation.name", "gen_ai.provider.name",
     "gen_ai.request.model", "gen_ai.response.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens",
+    "gen_ai.conversation.id", "error.type", "pointsman.call_id", "pointsman.parent_call_id",
 )  # fmt: skip

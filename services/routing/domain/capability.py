@@ -10,6 +10,7 @@ One table serves both: a Supply's `capabilities` and a model's `limits` have the
 | `n_max`, `max_characters`, `max_batch`, `context_tokens`, `max_output_tokens` | an amount | no limit |
 | `dimensions` | the size of vectors, one or a list | no limit |
 | `features` | abilities needed; one that the list does not name is not there | no limit |
+| `parameters` | sampling parameters that are set; one that the list does not name is not there | no limit |
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +27,11 @@ AMOUNTS: Mapping[str, tuple[str, str, str]] = {
     "characters": ("max_characters", "text", "characters"),
     "batch": ("max_batch", "input", "texts"),
     "context_tokens": ("context_tokens", "messages", "tokens of context"),
+    "bytes": ("max_bytes", "image", "bytes"),
     "output_tokens": ("max_output_tokens", "max_completion_tokens", "tokens of output"),
 }
+SOURCES = {"reasoning": "reasoning_effort", "json_schema": "response_format", "vision": "messages"}
+"""Feature -> the field of the input that asks for it; else its own name."""
 NOUNS = {"reference_images": "images", "reference_videos": "videos", "reference_audios": "audios"}
 
 
@@ -60,6 +64,8 @@ def misfits(declared: Spec, facts: Facts) -> list[Misfit]:
         found += _amounts(declared, facts)
     if facts.features and "features" in declared:
         found += _features(declared["features"], facts)
+    if facts.parameters and "parameters" in declared:
+        found += _parameters(declared["parameters"], facts)
     return found
 
 
@@ -106,7 +112,13 @@ def _amounts(declared: Spec, facts: Facts) -> Iterator[Misfit]:
                 yield Misfit(source, f"{amount:g} {noun}", f"{limit:g}")
 
 
+def _parameters(offered: Sequence[str], facts: Facts) -> Iterator[Misfit]:
+    for name in facts.parameters:
+        if name not in offered:
+            yield Misfit(name, f"parameter {name}", ", ".join(offered) or "none")
+
+
 def _features(offered: Sequence[str], facts: Facts) -> Iterator[Misfit]:
     for name in facts.features:
         if name not in offered:
-            yield Misfit(name, f"feature {name}", ", ".join(offered) or "none")
+            yield Misfit(SOURCES.get(name, name), f"feature {name}", ", ".join(offered) or "none")

@@ -58,7 +58,7 @@ RATES_OF_HEALTH = ("failure_rate", "degraded_rate")
 TEXT_LISTS = {
     Kind.VIDEO: ("resolutions", "ratios", "features"),
     Kind.IMAGE: ("sizes", "features"),
-    Kind.CHAT: ("features",),
+    Kind.CHAT: ("features", "parameters"),
     Kind.EMBEDDING: (),
     Kind.OCR: ("tasks",),
     Kind.SPEECH: ("voices",),

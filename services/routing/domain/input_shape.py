@@ -21,6 +21,7 @@ SHA256_HEX = frozenset("0123456789abcdef")
 BILLING_MODES = frozenset({*DEFAULT_BILLING_MODES.values(), "per_request"})
 DEGRADATIONS = frozenset({"strict", "best_effort"})
 PRIORITIES = frozenset({"high", "normal", "low"})
+OCR_TASKS = ("recognize_text", "parse_layout")
 
 
 def complaints(kind: Kind, given: Mapping[str, Any]) -> list[Complaint]:
@@ -111,6 +112,11 @@ def _size(pointer: str, value: Any) -> Iterator[Complaint]:
     named = isinstance(value, str) and value.lower() in ("auto", "1k", "2k", "4k")
     if not named and not (isinstance(value, str) and len(sides) == 2 and all(side.isdigit() for side in sides)):
         yield pointer, "must be WIDTHxHEIGHT in pixels, for example 1280x720"
+
+
+def _task(pointer: str, value: Any) -> Iterator[Complaint]:
+    if value not in OCR_TASKS:
+        yield pointer, f"must be one of {', '.join(OCR_TASKS)}"
 
 
 def _mapping(pointer: str, value: Any) -> Iterator[Complaint]:
@@ -243,7 +249,7 @@ FIELDS: Mapping[Kind, Mapping[str, Check]] = {
         "verbosity": _text,
     },
     Kind.EMBEDDING: {"input": _texts, "dimensions": _count, "encoding_format": _text, "user": _text},
-    Kind.OCR: {"image": _material, "task": _text},
+    Kind.OCR: {"image": _material, "task": _task},
     Kind.SPEECH: {"text": _text, "voice": _text},
 }
 REQUIRED: Mapping[Kind, tuple[str, ...]] = {

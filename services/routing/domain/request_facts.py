@@ -17,6 +17,12 @@ DEFAULT_DURATION_S = 5
 CHARACTERS_PER_TOKEN = 4
 """A low estimate on purpose: a supply is not dropped on a guess that may be too high."""
 
+SAMPLING = (
+    "frequency_penalty", "logit_bias", "logprobs", "presence_penalty", "seed", "stop", "temperature", "top_logprobs",
+    "top_p", "verbosity",
+)  # fmt: skip
+"""Fields of a chat that a model may lack, in the order of their names."""
+
 DEFAULT_BILLING_MODES: Mapping[Kind, str] = {
     Kind.VIDEO: "per_second",
     Kind.IMAGE: "per_image",
@@ -41,6 +47,8 @@ class Facts:
     """Amounts: `duration_s`, `n`, `characters`, `batch`, `dimensions`, `context_tokens`, `output_tokens`."""
     features: tuple[str, ...] = ()
     """Abilities that are needed, in the order of their names."""
+    parameters: tuple[str, ...] = ()
+    """Sampling parameters that are set, in the order of their names (SYN-12)."""
     real_person: bool = False
 
 
@@ -52,8 +60,9 @@ def billing_mode(kind: Kind, asked: str) -> str:
 def normalised(kind: Kind, limits: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
     """The same input with whole numbers as integers and the defaults that a price depends on said aloud.
 
-    Video: `duration_s` is 5, moved into the model's limits. Image: `n` is 1. Nothing else is invented: what a
-    provider chooses by itself (resolution, ratio) stays its own choice and is priced at the rule's plain rate.
+    Video: `duration_s` is 5, moved into the model's limits. Image: `n` is 1. OCR: `task` is `recognize_text`. Nothing
+    else is invented: what a provider chooses by itself (resolution, ratio) stays its own choice and is priced at the
+    rule's plain rate.
     """
     result = {name: _whole(value) for name, value in given.items() if value is not None}
     if kind is Kind.VIDEO and "duration_s" not in result:
@@ -62,6 +71,8 @@ def normalised(kind: Kind, limits: Spec, given: Mapping[str, Any]) -> dict[str, 
         result["duration_s"] = _whole(max(bounds.get("min", DEFAULT_DURATION_S), min(DEFAULT_DURATION_S, longest)))
     if kind is Kind.IMAGE:
         result.setdefault("n", 1)
+    if kind is Kind.OCR:
+        result.setdefault("task", "recognize_text")
     return result
 
 
@@ -107,9 +118,12 @@ def _chat(given: Mapping[str, Any]) -> Facts:
         pictures = sum(part.get("type") == "image_url" for part in parts)
     if pictures:
         features.add("vision")
+    if given.get("reasoning_effort") is not None:
+        features.add("reasoning")
     output = given.get("max_completion_tokens", given.get("max_tokens"))
     amounts = {"context_tokens": characters // CHARACTERS_PER_TOKEN or None, "output_tokens": output}
-    return Facts(Kind.CHAT, amounts=_amounts(amounts), features=tuple(sorted(features)))
+    set_ = tuple(name for name in SAMPLING if given.get(name) is not None)
+    return Facts(Kind.CHAT, amounts=_amounts(amounts), features=tuple(sorted(features)), parameters=set_)
 
 
 def _parts(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -128,7 +142,8 @@ def _embedding(given: Mapping[str, Any]) -> Facts:
 
 
 def _ocr(given: Mapping[str, Any]) -> Facts:
-    return Facts(Kind.OCR, choices=_named(given, "task"))
+    picture = given.get("image") or {}
+    return Facts(Kind.OCR, choices=_named(given, "task"), amounts=_amounts({"bytes": picture.get("bytes")}))
 
 
 def _speech(given: Mapping[str, Any]) -> Facts:

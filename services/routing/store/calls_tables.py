@@ -5,9 +5,9 @@ A call that has not ended has no row in `calls`; it stands as the last of its ro
 JSON text of the value; what an operator may want to ask of many calls has a column of its own.
 """
 
-from sqlalchemy import BigInteger, Column, DateTime, Index, Integer, LargeBinary, Numeric, Table, Text
+from sqlalchemy import BigInteger, Column, DateTime, Index, Integer, LargeBinary, MetaData, Numeric, Table, Text
 
-from services.routing.store.tasks_tables import metadata
+metadata = MetaData()
 
 call_attempts = Table(
     "call_attempts",

@@ -199,7 +199,10 @@ async def _reserved(ask: Ask, item: Seat | Exception) -> Seat | Exception:
         answer = await _reserve(ask, item)
     except Exception as error:
         return error  # this call's alone, a bug too: the others of the turn keep their slots
-    return replace(item, lease=answer) if isinstance(answer, Reserved) else replace(item, refused=answer)
+    if isinstance(answer, Reserved):
+        return replace(item, lease=answer)
+    ask.desk.looking.forget()  # whoever looks again is to see what stood in the way
+    return replace(item, refused=answer)
 
 
 async def _reserve(ask: Ask, seat: Seat) -> Reserved | Refused:

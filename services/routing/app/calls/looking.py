@@ -29,6 +29,10 @@ class Looking:
             return self._views, False
         return await self.anew(now_s), True
 
+    def forget(self) -> None:
+        """The last look is not lent any more."""
+        self._views = None
+
     async def anew(self, now_s: float) -> Views:
         """As it is now."""
         self._views = None

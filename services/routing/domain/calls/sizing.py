@@ -210,6 +210,8 @@ _SUMMARIES: Mapping[Kind, Mapping[str, Any]] = {
         "functions": _structure,
         "response_format": _structure,
         "modalities": _modalities,
+        "logit_bias": _structure,
+        "stop": _structure,
     },
     Kind.EMBEDDING: {"input": _texts},
     Kind.IMAGE: {"prompt": _text, "reference_images": _materials},
