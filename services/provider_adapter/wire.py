@@ -9,6 +9,7 @@ from google.protobuf.json_format import MessageToDict
 
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
+from libs.rpc.values import money_to_proto
 from pointsman.common.v1 import artifact_pb2, usage_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
 from services.provider_adapter.domain.adapter import Manifest, Quality
@@ -88,6 +89,7 @@ def report_to_proto(report: Report, first_token_s: float) -> provider_pb2.CallRe
         provider_request_id=report.provider_request_id,
         time_to_first_token=_duration(first_token_s),
         ignored_fields=report.ignored_fields,
+        reported_cost=money_to_proto(report.reported_cost),
     )
 
 

@@ -1,10 +1,11 @@
 """What a synchronous call gave: an output in the public shape, a report for the records, or the pieces of a stream."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from services.provider_adapter.domain.outcomes import Made, Stored
 
 ANSWERED_KINDS = frozenset({"chat", "embedding", "ocr"})
@@ -34,13 +35,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """For the records. `finish_reason` is in OpenAI's words; `ignored_fields` are
+    """For the records. `reported_cost` is what the provider says it charged. `finish_reason` is in OpenAI's words; `ignored_fields` are
     fields of the input that the dialect cannot say and that were left out."""
 
     usage: Usage = Usage()
     finish_reason: str = ""
     provider_request_id: str = ""
     ignored_fields: tuple[str, ...] = ()
+    reported_cost: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +139,9 @@ class Told:
     usage: Usage = Usage()
     finish_reason: str = ""
     provider_request_id: str = ""
-    ignored_fields: tuple[str, ...] = field(default=())
+    ignored_fields: tuple[str, ...] = ()
+    reported_cost: Money | None = None
 
     def report(self) -> Report:
         """The report as it stands."""
-        return Report(self.usage, self.finish_reason, self.provider_request_id, self.ignored_fields)
+        return Report(self.usage, self.finish_reason, self.provider_request_id, self.ignored_fields, self.reported_cost)

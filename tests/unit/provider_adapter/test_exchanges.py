@@ -124,6 +124,7 @@ def _report(report: Report) -> dict[str, Any]:
         "finish_reason": report.finish_reason,
         "provider_request_id": report.provider_request_id,
         "ignored_fields": list(report.ignored_fields),
+        "reported_cost": None if report.reported_cost is None else report.reported_cost.to_json(),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from libs.faults.fault import Fault
-from services.provider_adapter.adapters.openai.dialect import Dialect, usage_of
+from services.provider_adapter.adapters.openai.dialect import Dialect, cost_of, usage_of
 from services.provider_adapter.domain.calls import Answered, Piece, Report
 from services.provider_adapter.domain.events import Event
 from services.provider_adapter.domain.exchange import HttpResponse, Phase
@@ -48,6 +48,7 @@ def parse(response: HttpResponse, dialect: Dialect) -> Answered:
         usage=usage_of(body.get("usage")),
         finish_reason=text_of(choices[0].get("finish_reason")),
         provider_request_id=response.headers.get(dialect.request_id) or text_of(body.get("id")),
+        reported_cost=cost_of(body.get("usage")),
     )
     unknown = unknown_fields("chat", body, dialect.read_fields, dialect.ignored_fields)
     return Answered(response.body, report, unknown)
@@ -98,7 +99,7 @@ class ChunkReader(EventStream):
         if chunk.error or event.name == "error":
             raise self.refusal(data)
         if chunk.usage is not None:
-            self.told.usage = usage_of(chunk.usage)
+            self.told.usage, self.told.reported_cost = usage_of(chunk.usage), cost_of(chunk.usage)
         if not self.told.provider_request_id:
             self.told.provider_request_id = text_of(chunk.id)
         choices = chunk.choices or ()

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+from libs.kernel.money import Money
 from services.provider_adapter.adapters.openai.faults import TABLE
 from services.provider_adapter.adapters.openai.manifest import MANIFEST
 from services.provider_adapter.domain.adapter import KEY
@@ -11,8 +13,10 @@ from services.provider_adapter.domain.calls import Usage, count
 from services.provider_adapter.domain.exchange import HttpRequest
 from services.provider_adapter.domain.inputs import encoded
 from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.replies import number_of, object_of
 from services.provider_adapter.domain.table import FaultTable
 
+MOST_USD = 1_000_000  # a call that costs more has been misread
 Query = tuple[tuple[str, str], ...]
 
 
@@ -57,3 +61,17 @@ def usage_of(usage: Any) -> Usage:
         reasoning_tokens=count(usage, made, "reasoning_tokens"),
         output_audio_tokens=count(usage, made, "audio_tokens"),
     )
+
+
+def cost_of(usage: Any) -> Money | None:
+    """What a server says that it charged: ticks of 10^-10 USD (xAI), or credits of one USD beside their details
+    (OpenRouter). A bare `cost` may be anything."""
+    told = object_of(usage)
+    ticks, credits = number_of(told.get("cost_in_usd_ticks")), number_of(told.get("cost"))
+    if ticks is not None:
+        amount = Decimal(str(ticks)).scaleb(-10)
+    elif credits is not None and isinstance(told.get("cost_details"), Mapping):
+        amount = Decimal(str(credits))
+    else:
+        return None
+    return Money("USD", amount) if amount.is_finite() and 0 <= amount < MOST_USD else None

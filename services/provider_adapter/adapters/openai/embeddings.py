@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from libs.faults.fault import Fault
-from services.provider_adapter.adapters.openai.dialect import Dialect, usage_of
+from services.provider_adapter.adapters.openai.dialect import Dialect, cost_of, usage_of
 from services.provider_adapter.domain.calls import Answered, Report
 from services.provider_adapter.domain.exchange import HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
@@ -52,7 +52,8 @@ def parse(response: HttpResponse, job: Job, dialect: Dialect) -> Answered:
     shallow = msgspec.json.decode(response.body, type=dict[str, msgspec.Raw])
     names = {name: None for name in shallow if name not in ("data", "usage")} | {"usage": body.usage}
     unknown = unknown_fields("embedding", names, dialect.read_fields, dialect.ignored_fields)
-    return Answered(response.body, Report(usage=usage_of(body.usage), provider_request_id=request_id), unknown)
+    report = Report(usage_of(body.usage), provider_request_id=request_id, reported_cost=cost_of(body.usage))
+    return Answered(response.body, report, unknown)
 
 
 def texts_in(given: Any) -> int:
