@@ -17,7 +17,7 @@ QUALITY: Mapping[str, Quality] = {
     "kling": Quality(22, 0, 22, True, True, 12, 12),
     "local-ocr": Quality(23, 0, 13, False, True, 0, 0),
     "minimax": Quality(53, 0, 24, True, True, 13, 13),
-    "openai": Quality(81, 0, 28, True, True, 34, 34),
+    "openai": Quality(85, 0, 28, True, True, 34, 34),
     "replicate": Quality(53, 0, 4, True, True, 11, 11),
     "runway": Quality(39, 0, 10, False, False, 14, 14),
     "vidu": Quality(40, 0, 22, False, True, 17, 17),
