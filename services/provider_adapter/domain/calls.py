@@ -35,8 +35,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """For the records. `reported_cost` is what the provider says it charged. `finish_reason` is in OpenAI's words; `ignored_fields` are
-    fields of the input that the dialect cannot say and that were left out."""
+    """For the records. `reported_cost` is what the provider says that it charged; `finish_reason` is in OpenAI's words;
+    `ignored_fields` are fields of the input that the dialect cannot say and that were left out."""
 
     usage: Usage = Usage()
     finish_reason: str = ""
