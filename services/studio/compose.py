@@ -73,6 +73,8 @@ class Studio:
         listener = _listener(self._host, self._port)
         try:
             self._desk = Desk(self._config, self._data)
+            if self._desk.shelf.talker is not None:
+                await asyncio.to_thread(self._desk.shelf.talker.load)
         except BaseException:
             listener.close()
             raise

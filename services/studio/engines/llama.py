@@ -23,6 +23,10 @@ class Llama:
         self._server: Any = None
         self._loading = threading.Lock()
 
+    def load(self) -> None:
+        """Implements Talker."""
+        self._loaded()
+
     async def say(self, job: ChatJob) -> AsyncGenerator[Piece, None]:
         """Implements Talker."""
         loop = asyncio.get_running_loop()

