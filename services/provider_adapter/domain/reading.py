@@ -14,6 +14,7 @@ from typing import Any
 DEPTH_LIMIT = 8
 CLUE_LIMIT = 64
 TEXT_LIMIT = 2000
+SAID_LIMIT = 8000  # characters of all messages together: hundreds of patterns are held against each of them
 
 
 class Shape(StrEnum):
@@ -125,11 +126,23 @@ def of_document(document: Any, root: str = "body") -> Reading:
     # "status" holds now a code, now the state of a task: it is asked after the codes proper.
     codes += sorted((clue for kind, clue in clues if kind == "state" and _telling(clue.text)), key=lambda c: -c.depth)
     messages = sorted((clue for kind, clue in clues if kind == "message"), key=lambda clue: -clue.depth)
+    messages = _bounded(messages)
     state = next((clue.text for kind, clue in clues if kind in ("state", "ended")), "")
     detail = document.get("detail") if isinstance(document, Mapping) else None
     listed = isinstance(detail, list) and any(isinstance(item, Mapping) and "type" in item for item in detail)
     wait = next((clue.text for kind, clue in clues if kind == "wait"), "")
     return Reading(Shape.JSON, document, tuple(codes), tuple(messages), state, listed, wait)
+
+
+def _bounded(messages: list[Clue]) -> list[Clue]:
+    """Each text once, the first ones up to the limit."""
+    kept: dict[str, Clue] = {}
+    left = SAID_LIMIT
+    for clue in messages:
+        if clue.text not in kept and len(clue.text) <= left:
+            kept[clue.text] = clue
+            left -= len(clue.text)
+    return list(kept.values())
 
 
 def _walk(path: str, value: Any, depth: int) -> Iterator[tuple[str, Clue]]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.provider_adapter.domain.reading import Shape, read
+from services.provider_adapter.domain.reading import SAID_LIMIT, Shape, read
 
 CODE = "OutputVideoSensitiveContentDetected"
 ERROR = {"error": {"code": CODE, "message": "may contain sensitive information"}}
@@ -78,6 +78,14 @@ def test_flags_tell_by_one_of_their_values(body: Any, state: str, codes: tuple[s
     """ERR-1: `done: true` is a state, `respect_moderation: false` a refusal; the other value is silence."""
     reading = read(json.dumps(body).encode())
     assert (reading.state, tuple(clue.text for clue in reading.codes)) == (state, codes)
+
+
+def test_a_flood_of_words_is_cut() -> None:
+    """ERR-1: a reply of any size is judged in bounded time: each text once, and no more than so many characters."""
+    flood = [{"message": letter * 1900, "detail": letter * 1900} for letter in "abcdefghij"]
+    texts = [clue.text for clue in read(json.dumps(flood).encode()).messages]
+    assert len(set(texts)) == len(texts)
+    assert 0 < sum(map(len, texts)) <= SAID_LIMIT
 
 
 def test_what_users_and_models_wrote_is_no_evidence() -> None:
