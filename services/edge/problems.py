@@ -91,7 +91,7 @@ def headers_of(fault: Fault) -> dict[str, str]:
         headers["link"] = f'</errors/{fault.code}>; rel="help"'
     if fault.retryable and fault.retry_after_ms is not None:
         headers["retry-after"] = str(max(1, math.ceil(fault.retry_after_ms / 1000)))
-    elif fault.retryable and status_of(fault) in (429, 503):
+    elif status_of(fault) in (429, 503):
         headers["retry-after"] = str(UNKNOWN_WAIT_S)
     if fault.code == "unauthenticated":
         headers["www-authenticate"] = CHALLENGE

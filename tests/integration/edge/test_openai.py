@@ -131,6 +131,9 @@ async def test_a_stream_that_breaks(edge: EdgeHouse, client: AsyncOpenAI) -> Non
     body = {"model": "chat-small", "messages": MESSAGES, "stream": True}
     async with httpx2.AsyncClient() as plain:
         text = (await plain.post(url, json=body, headers=headers)).text
+        edge.routing.cut = None
+        whole = (await plain.post(url, json=body, headers=headers)).text
+    assert whole.endswith("\n\n: pointsman-supply: ark-main/chat, pointsman-cost: 0.0012 USD\n\ndata: [DONE]\n\n")
     assert "[DONE]" not in text
     problem = json.loads(text.strip().rpartition("data: ")[2])
     assert (problem["code"], problem["status"], problem["retryable"]) == ("stream_interrupted", 502, False)
