@@ -1,6 +1,7 @@
 """Chat completions: the public shape is OpenAI's own, so bodies pass through with only what must differ changed."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -50,8 +51,33 @@ def parse(response: HttpResponse, dialect: Dialect) -> Answered:
         provider_request_id=response.headers.get(dialect.request_id) or text_of(body.get("id")),
         reported_cost=cost_of(body.get("usage")),
     )
-    unknown = unknown_fields("chat", body, dialect.read_fields, dialect.ignored_fields)
-    return Answered(response.body, report, unknown)
+    return Answered(response.body, report, _unknown_in(body, choices, dialect))
+
+
+_READ, _MADE = "prompt_tokens_details", "completion_tokens_details"
+_Names = tuple[str, ...]
+
+
+def _unknown_in(body: Mapping[str, Any], choices: list[Mapping[str, Any]], dialect: Dialect) -> _Names:
+    """The fields that nobody accounts for. Completions come in a handful of shapes: each is looked through once."""
+    usage = object_of(body.get("usage"))
+    details = tuple(object_of(usage.get(_READ))), tuple(object_of(usage.get(_MADE)))
+    said = tuple((tuple(choice), tuple(object_of(choice.get("message")))) for choice in choices)
+    return _unknown_in_shape(tuple(body), said, tuple(usage), details, dialect.read_fields, dialect.ignored_fields)
+
+
+@lru_cache(maxsize=256)
+def _unknown_in_shape(
+    names: _Names,
+    choices: tuple[tuple[_Names, _Names], ...],
+    usage: _Names,
+    details: tuple[_Names, _Names],
+    read: frozenset[str],
+    ignored: frozenset[str],
+) -> _Names:
+    told = dict.fromkeys(usage) | {_READ: dict.fromkeys(details[0]), _MADE: dict.fromkeys(details[1])}
+    said = [dict.fromkeys(choice) | {"message": dict.fromkeys(message)} for choice, message in choices]
+    return unknown_fields("chat", dict.fromkeys(names) | {"choices": said, "usage": told}, read, ignored)
 
 
 _SPOKEN = ("content", "tool_calls", "function_call", "reasoning_content", "reasoning", "audio")
