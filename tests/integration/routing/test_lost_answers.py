@@ -18,6 +18,7 @@ PICTURE = {"prompt": "a boat", "size": "640x360"}
 SUPPLIES = {
     "listed": ("aurora", "ark", "video", SEEDANCE, ""),
     "looked-up": ("fjord", "kling", "video", "kling-v3", ""),
+    "unmarked": ("glacier", "minimax", "video", "MiniMax-H3", ""),
     "keyed": ("dahlia", "openai", "image", "gpt-image-1", ", reconcile_by: idempotency_key"),
     "mute": ("dahlia", "openai", "image", "gpt-image-1", ""),
 }
@@ -118,6 +119,20 @@ async def test_an_operator_knows(stack: Stack) -> None:
     task = await begun(stack, "listed", CLIP)
     (job,) = await stack.submissions()
     await stack.lab("DELETE", "/script")
+    asked = routing_service_pb2.ResolveAttemptRequest(
+        attempt_id=task.attempts[0].id, resolution="accepted", provider_task_id=job["provider_task_id"]
+    )
+    async with faults_from_rpc():
+        await stack.routing.ResolveAttempt(asked, timeout=CALL_S)
+    (ended,) = await stack.ended("t1")
+    await judged(stack, ended, posts=1)
+
+
+async def test_a_job_that_carries_nothing_of_ours_is_a_persons_to_name(stack: Stack) -> None:
+    """ATT-6, VER-7: a list that echoes nothing of ours proves neither; whoever sees the job there names it, and it is
+    followed: one request, one job, one charge."""
+    task = await begun(stack, "unmarked", CLIP)
+    (job,) = await stack.submissions()
     asked = routing_service_pb2.ResolveAttemptRequest(
         attempt_id=task.attempts[0].id, resolution="accepted", provider_task_id=job["provider_task_id"]
     )
