@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from libs.rpc.batches import check_size, each
 from pointsman.capacity.v1 import capacity_service_pb2 as pb
 from pointsman.capacity.v1.capacity_service_pb2_grpc import CapacityServiceServicer
 from services.capacity import wire
@@ -38,6 +39,12 @@ class CapacityServicer(CapacityServiceServicer):
         """Decides all gates of all levels atomically."""
         return wire.reserved_to_proto(await self._do.reserve(wire.request_from_proto(request)))
 
+    async def BatchReserve(self, request: pb.BatchReserveRequest, context: Any) -> pb.BatchReserveResponse:
+        """Decides several reservations, each as if alone."""
+        check_size(request.requests, "requests")
+        outcomes = await each(self._do.reserve(wire.request_from_proto(asked)) for asked in request.requests)
+        return pb.BatchReserveResponse(responses=map(wire.reserved_to_proto, outcomes))
+
     async def RenewLeases(self, request: pb.RenewLeasesRequest, context: Any) -> pb.RenewLeasesResponse:
         """Prolongs leases of one holder."""
         taught = [wire.lease_from_proto(lease) for lease in request.leases]
@@ -46,9 +53,17 @@ class CapacityServicer(CapacityServiceServicer):
 
     async def Release(self, request: pb.ReleaseRequest, context: Any) -> pb.ReleaseResponse:
         """Gives a lease back."""
+        return pb.ReleaseResponse(released=await self._release(request))
+
+    async def BatchRelease(self, request: pb.BatchReleaseRequest, context: Any) -> pb.BatchReleaseResponse:
+        """Gives several leases back."""
+        check_size(request.requests, "requests")
+        freed = await each(map(self._release, request.requests))
+        return pb.BatchReleaseResponse(responses=[pb.ReleaseResponse(released=one) for one in freed])
+
+    async def _release(self, request: pb.ReleaseRequest) -> bool:
         used = request.used_tokens if request.HasField("used_tokens") else None
-        feedback = wire.feedback_from_proto(request)
-        return pb.ReleaseResponse(released=await self._do.release(request.lease_id, request.holder, used, feedback))
+        return await self._do.release(request.lease_id, request.holder, used, wire.feedback_from_proto(request))
 
     async def GetCapacity(self, request: pb.GetCapacityRequest, context: Any) -> pb.GetCapacityResponse:
         """The present figures of every level."""

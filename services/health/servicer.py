@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from libs.rpc.batches import check_size, each
 from pointsman.health.v1 import health_service_pb2 as pb
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceServicer
 from services.health import wire
@@ -54,6 +55,14 @@ class HealthServicer(HealthServiceServicer):
     async def ReportOutcome(self, request: pb.ReportOutcomeRequest, context: Any) -> pb.ReportOutcomeResponse:
         """The end of an Attempt; idempotent by Attempt."""
         return wire.reported_to_proto(await self._do.report(wire.outcome_from_proto(request.outcome)))
+
+    async def BatchReportOutcomes(
+        self, request: pb.BatchReportOutcomesRequest, context: Any
+    ) -> pb.BatchReportOutcomesResponse:
+        """The ends of several Attempts."""
+        check_size(request.outcomes, "outcomes")
+        told = await each(self._do.report(wire.outcome_from_proto(outcome)) for outcome in request.outcomes)
+        return pb.BatchReportOutcomesResponse(responses=map(wire.reported_to_proto, told))
 
     async def ListHealthEvents(self, request: pb.ListHealthEventsRequest, context: Any) -> pb.ListHealthEventsResponse:
         """History, oldest first."""

@@ -13,6 +13,7 @@ from pointsman.capacity.v1.capacity_service_pb2_grpc import CapacityServiceStub
 from services.routing.domain.catalog import Catalog, Supply
 from services.routing.domain.decision import HealthView
 from services.routing.domain.feedback import SILENT, Feedback
+from services.routing.peers.batches import Batches
 from services.routing.ports import CapacityViews, Refused, Reserved
 from services.routing.wire import peers as wire
 
@@ -20,6 +21,10 @@ HOLDER = "routing"
 """One name for all replicas: whoever lives renews and releases. Who may write of a Task is decided by its epoch."""
 HOLDER_OF_CALLS = "routing.calls"
 """Of synchronous calls, whose leases nobody renews and no check compares with Attempts of Tasks."""
+
+
+def _lease_of(asked: pb.ReserveRequest | pb.ReleaseRequest) -> str:
+    return asked.lease_id
 
 
 @dataclass(slots=True)
@@ -41,13 +46,14 @@ class RemoteCapacity:
         self._ttl_s = ttl_s
         self._clock = clock
         self._given: dict[str, _Given] = {}  # it teaches a store that forgot (CAP-9)
+        self._reservations: Batches[pb.ReserveRequest, pb.ReserveResponse] = Batches(self._reserve_all, _lease_of)
+        self._releases: Batches[pb.ReleaseRequest, None] = Batches(self._release_all, _lease_of)
 
     @faulting
     async def snapshot(self) -> CapacityViews:
         """See the port."""
         return wire.capacity_views(await self._stub.GetCapacity(pb.GetCapacityRequest(), timeout=self._timeout_s))
 
-    @faulting
     async def reserve(
         self,
         lease_id: str,
@@ -63,11 +69,18 @@ class RemoteCapacity:
         asked = wire.reserve_to_proto(
             lease_id, self._holder, supply, channel_health, supply_health, lives_s, tokens=tokens
         )
-        answer = await self._stub.Reserve(asked, timeout=self._timeout_s)
+        answer = await self._reservations.ask(asked)
         if answer.HasField("lease"):
             now = self._clock.monotonic()
             self._given[lease_id] = _Given(answer.lease, now, now)
         return wire.reserved_from_proto(answer)
+
+    @faulting
+    async def _reserve_all(self, group: Sequence[pb.ReserveRequest]) -> Sequence[pb.ReserveResponse]:
+        if len(group) == 1:
+            return [await self._stub.Reserve(group[0], timeout=self._timeout_s)]
+        asked = pb.BatchReserveRequest(requests=group)
+        return list((await self._stub.BatchReserve(asked, timeout=self._timeout_s)).responses)
 
     @faulting
     async def renew(self, lease_ids: Sequence[str]) -> frozenset[str]:
@@ -93,11 +106,18 @@ class RemoteCapacity:
         told.expire_time.FromNanoseconds(told.reserve_time.ToNanoseconds() + round(until_s * 1_000_000_000))
         return told
 
-    @faulting
     async def release(self, lease_id: str, feedback: Feedback = SILENT) -> None:
         """See the port."""
         self._given.pop(lease_id, None)
-        await self._stub.Release(wire.release_to_proto(lease_id, self._holder, feedback), timeout=self._timeout_s)
+        await self._releases.ask(wire.release_to_proto(lease_id, self._holder, feedback))
+
+    @faulting
+    async def _release_all(self, group: Sequence[pb.ReleaseRequest]) -> Sequence[None]:
+        if len(group) == 1:
+            await self._stub.Release(group[0], timeout=self._timeout_s)
+        else:
+            await self._stub.BatchRelease(pb.BatchReleaseRequest(requests=group), timeout=self._timeout_s)
+        return [None] * len(group)
 
     @faulting
     async def held(self) -> Sequence[tuple[str, datetime]]:

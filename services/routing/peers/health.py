@@ -1,6 +1,6 @@
 """`Health` over `HealthService`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from services.routing.domain.calls.call import Try
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.refusals import HealthCause
 from services.routing.domain.task import Attempt, Failure
+from services.routing.peers.batches import Batches
 from services.routing.ports import HealthViews
 from services.routing.wire import peers as wire
 
@@ -21,19 +22,30 @@ class RemoteHealth:
     def __init__(self, channel: Any, timeout_s: float) -> None:
         self._stub = HealthServiceStub(channel)
         self._timeout_s = timeout_s
+        self._reports: Batches[pb.ReportOutcomeRequest, None] = Batches(
+            self._report_all, lambda told: told.outcome.attempt_id
+        )
 
     @faulting
     async def snapshot(self) -> HealthViews:
         """See the port."""
         return wire.health_views(await self._stub.GetSnapshot(pb.GetSnapshotRequest(), timeout=self._timeout_s))
 
-    @faulting
     async def report(
         self, attempt: Attempt | Try, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
     ) -> None:
         """See the port."""
         told = wire.outcome_to_proto(attempt, failure, dispatched_at, observed_at)
-        await self._stub.ReportOutcome(told, timeout=self._timeout_s)
+        await self._reports.ask(told)
+
+    @faulting
+    async def _report_all(self, group: Sequence[pb.ReportOutcomeRequest]) -> Sequence[None]:
+        if len(group) == 1:
+            await self._stub.ReportOutcome(group[0], timeout=self._timeout_s)
+        else:
+            asked = pb.BatchReportOutcomesRequest(outcomes=[told.outcome for told in group])
+            await self._stub.BatchReportOutcomes(asked, timeout=self._timeout_s)
+        return [None] * len(group)
 
     @faulting
     async def apply_targets(self, catalog: Catalog) -> int:

@@ -152,38 +152,24 @@ def _catalog(upstream: str) -> dict[str, object]:
         }
         for channel, model in (("first", "fine"), ("first", "plain"), ("second", "plain"))
     ]
-    prices = [
-        {
-            "id": f"price-{model}",
-            "version": 1,
-            "currency": "USD",
-            "billing_mode": "per_token",
-            "input_per_million": given,
-            "cached_input_per_million": "0.075",
-            "output_per_million": "0.60",
-        }
-        for model, given in (("fine", "0.15"), ("plain", "0.16"))
-    ]
+    bindings = [{"supply": supply["id"], "tier": "exact"} for supply in supplies]
+    model = {"id": "bench-chat", "kind": "chat", "policy": "usual", "enabled": True, "published": True}
     return {
         "version": 1,
         "currency": "CNY",
         "fx": {"USD": "7.00"},
         "channels": channels,
         "supplies": supplies,
-        "prices": prices,
+        "prices": [_price("fine", "0.15"), _price("plain", "0.16")],
         "policies": [{"id": "usual", "order": "stable_first"}],
-        "models": [
-            {
-                "id": "bench-chat",
-                "kind": "chat",
-                "policy": "usual",
-                "enabled": True,
-                "published": True,
-                "bindings": [{"supply": supply["id"], "tier": "exact"} for supply in supplies],
-            }
-        ],
+        "models": [model | {"bindings": bindings}],
         "tenants": [{"id": "bench", "models": ["*"], "quotas": {"rpm": 10_000_000}}],
     }
+
+
+def _price(name: str, given: str) -> dict[str, object]:
+    usual = {"version": 1, "currency": "USD", "billing_mode": "per_token", "output_per_million": "0.60"}
+    return usual | {"id": f"price-{name}", "input_per_million": given, "cached_input_per_million": "0.075"}
 
 
 @contextmanager

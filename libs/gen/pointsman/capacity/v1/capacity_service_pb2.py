@@ -27,7 +27,7 @@ from pointsman.capacity.v1 import capacity_pb2 as pointsman_dot_capacity_dot_v1_
 from pointsman.common.v1 import subject_pb2 as pointsman_dot_common_dot_v1_dot_subject__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/capacity/v1/capacity_service.proto\x12\x15pointsman.capacity.v1\x1a\x1egoogle/protobuf/duration.proto\x1a$pointsman/capacity/v1/capacity.proto\x1a!pointsman/common/v1/subject.proto\"\x96\x02\n\x0eReserveRequest\x12\x10\n\x08lease_id\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x12\n\nchannel_id\x18\x04 \x01(\t\x12\x11\n\tsupply_id\x18\x05 \x01(\t\x12:\n\x0e\x63hannel_health\x18\x06 \x01(\x0b\x32\".pointsman.capacity.v1.HealthLimit\x12\x39\n\rsupply_health\x18\x07 \x01(\x0b\x32\".pointsman.capacity.v1.HealthLimit\x12\x0e\n\x06tokens\x18\x08 \x01(\x03\x12&\n\x03ttl\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\"~\n\x0fReserveResponse\x12-\n\x05lease\x18\x01 \x01(\x0b\x32\x1c.pointsman.capacity.v1.LeaseH\x00\x12\x31\n\x07refusal\x18\x02 \x01(\x0b\x32\x1e.pointsman.capacity.v1.RefusalH\x00\x42\t\n\x07outcome\"\x8d\x01\n\x12RenewLeasesRequest\x12\x0e\n\x06holder\x18\x01 \x01(\t\x12\x11\n\tlease_ids\x18\x02 \x03(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x06leases\x18\x04 \x03(\x0b\x32\x1c.pointsman.capacity.v1.Lease\"H\n\x13RenewLeasesResponse\x12\x19\n\x11renewed_lease_ids\x18\x01 \x03(\t\x12\x16\n\x0elost_lease_ids\x18\x02 \x03(\t\"\xb7\x01\n\x0eReleaseRequest\x12\x10\n\x08lease_id\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12\x18\n\x0bused_tokens\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12)\n\x04pace\x18\x04 \x01(\x0e\x32\x1b.pointsman.capacity.v1.Pace\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0e\n\x0c_used_tokens\"#\n\x0fReleaseResponse\x12\x10\n\x08released\x18\x01 \x01(\x08\"\\\n\x12GetCapacityRequest\x12.\n\x08subjects\x18\x01 \x03(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x16\n\x0einclude_leases\x18\x02 \x01(\x08\"}\n\x13GetCapacityResponse\x12\x38\n\x08subjects\x18\x01 \x03(\x0b\x32&.pointsman.capacity.v1.SubjectCapacity\x12,\n\x06leases\x18\x02 \x03(\x0b\x32\x1c.pointsman.capacity.v1.Lease\"\x16\n\x14WatchCapacityRequest\"G\n\x15WatchCapacityResponse\x12.\n\x08subjects\x18\x01 \x03(\x0b\x32\x1c.pointsman.common.v1.Subject\"\x98\x01\n\x12\x41pplyLimitsRequest\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x12\x34\n\x06limits\x18\x02 \x03(\x0b\x32$.pointsman.capacity.v1.SubjectLimits\x12\x32\n\x06health\x18\x03 \x03(\x0b\x32\".pointsman.capacity.v1.HealthLimit\"/\n\x13\x41pplyLimitsResponse\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x32\xe5\x04\n\x0f\x43\x61pacityService\x12X\n\x07Reserve\x12%.pointsman.capacity.v1.ReserveRequest\x1a&.pointsman.capacity.v1.ReserveResponse\x12\x64\n\x0bRenewLeases\x12).pointsman.capacity.v1.RenewLeasesRequest\x1a*.pointsman.capacity.v1.RenewLeasesResponse\x12X\n\x07Release\x12%.pointsman.capacity.v1.ReleaseRequest\x1a&.pointsman.capacity.v1.ReleaseResponse\x12\x64\n\x0bGetCapacity\x12).pointsman.capacity.v1.GetCapacityRequest\x1a*.pointsman.capacity.v1.GetCapacityResponse\x12l\n\rWatchCapacity\x12+.pointsman.capacity.v1.WatchCapacityRequest\x1a,.pointsman.capacity.v1.WatchCapacityResponse0\x01\x12\x64\n\x0b\x41pplyLimits\x12).pointsman.capacity.v1.ApplyLimitsRequest\x1a*.pointsman.capacity.v1.ApplyLimitsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/capacity/v1/capacity_service.proto\x12\x15pointsman.capacity.v1\x1a\x1egoogle/protobuf/duration.proto\x1a$pointsman/capacity/v1/capacity.proto\x1a!pointsman/common/v1/subject.proto\"\x96\x02\n\x0eReserveRequest\x12\x10\n\x08lease_id\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x12\n\nchannel_id\x18\x04 \x01(\t\x12\x11\n\tsupply_id\x18\x05 \x01(\t\x12:\n\x0e\x63hannel_health\x18\x06 \x01(\x0b\x32\".pointsman.capacity.v1.HealthLimit\x12\x39\n\rsupply_health\x18\x07 \x01(\x0b\x32\".pointsman.capacity.v1.HealthLimit\x12\x0e\n\x06tokens\x18\x08 \x01(\x03\x12&\n\x03ttl\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\"~\n\x0fReserveResponse\x12-\n\x05lease\x18\x01 \x01(\x0b\x32\x1c.pointsman.capacity.v1.LeaseH\x00\x12\x31\n\x07refusal\x18\x02 \x01(\x0b\x32\x1e.pointsman.capacity.v1.RefusalH\x00\x42\t\n\x07outcome\"N\n\x13\x42\x61tchReserveRequest\x12\x37\n\x08requests\x18\x01 \x03(\x0b\x32%.pointsman.capacity.v1.ReserveRequest\"Q\n\x14\x42\x61tchReserveResponse\x12\x39\n\tresponses\x18\x01 \x03(\x0b\x32&.pointsman.capacity.v1.ReserveResponse\"\x8d\x01\n\x12RenewLeasesRequest\x12\x0e\n\x06holder\x18\x01 \x01(\t\x12\x11\n\tlease_ids\x18\x02 \x03(\t\x12&\n\x03ttl\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x06leases\x18\x04 \x03(\x0b\x32\x1c.pointsman.capacity.v1.Lease\"H\n\x13RenewLeasesResponse\x12\x19\n\x11renewed_lease_ids\x18\x01 \x03(\t\x12\x16\n\x0elost_lease_ids\x18\x02 \x03(\t\"\xb7\x01\n\x0eReleaseRequest\x12\x10\n\x08lease_id\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12\x18\n\x0bused_tokens\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12)\n\x04pace\x18\x04 \x01(\x0e\x32\x1b.pointsman.capacity.v1.Pace\x12.\n\x0bretry_after\x18\x05 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0e\n\x0c_used_tokens\"#\n\x0fReleaseResponse\x12\x10\n\x08released\x18\x01 \x01(\x08\"N\n\x13\x42\x61tchReleaseRequest\x12\x37\n\x08requests\x18\x01 \x03(\x0b\x32%.pointsman.capacity.v1.ReleaseRequest\"Q\n\x14\x42\x61tchReleaseResponse\x12\x39\n\tresponses\x18\x01 \x03(\x0b\x32&.pointsman.capacity.v1.ReleaseResponse\"\\\n\x12GetCapacityRequest\x12.\n\x08subjects\x18\x01 \x03(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x16\n\x0einclude_leases\x18\x02 \x01(\x08\"}\n\x13GetCapacityResponse\x12\x38\n\x08subjects\x18\x01 \x03(\x0b\x32&.pointsman.capacity.v1.SubjectCapacity\x12,\n\x06leases\x18\x02 \x03(\x0b\x32\x1c.pointsman.capacity.v1.Lease\"\x16\n\x14WatchCapacityRequest\"G\n\x15WatchCapacityResponse\x12.\n\x08subjects\x18\x01 \x03(\x0b\x32\x1c.pointsman.common.v1.Subject\"\x98\x01\n\x12\x41pplyLimitsRequest\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x12\x34\n\x06limits\x18\x02 \x03(\x0b\x32$.pointsman.capacity.v1.SubjectLimits\x12\x32\n\x06health\x18\x03 \x03(\x0b\x32\".pointsman.capacity.v1.HealthLimit\"/\n\x13\x41pplyLimitsResponse\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x32\xb7\x06\n\x0f\x43\x61pacityService\x12X\n\x07Reserve\x12%.pointsman.capacity.v1.ReserveRequest\x1a&.pointsman.capacity.v1.ReserveResponse\x12g\n\x0c\x42\x61tchReserve\x12*.pointsman.capacity.v1.BatchReserveRequest\x1a+.pointsman.capacity.v1.BatchReserveResponse\x12\x64\n\x0bRenewLeases\x12).pointsman.capacity.v1.RenewLeasesRequest\x1a*.pointsman.capacity.v1.RenewLeasesResponse\x12X\n\x07Release\x12%.pointsman.capacity.v1.ReleaseRequest\x1a&.pointsman.capacity.v1.ReleaseResponse\x12g\n\x0c\x42\x61tchRelease\x12*.pointsman.capacity.v1.BatchReleaseRequest\x1a+.pointsman.capacity.v1.BatchReleaseResponse\x12\x64\n\x0bGetCapacity\x12).pointsman.capacity.v1.GetCapacityRequest\x1a*.pointsman.capacity.v1.GetCapacityResponse\x12l\n\rWatchCapacity\x12+.pointsman.capacity.v1.WatchCapacityRequest\x1a,.pointsman.capacity.v1.WatchCapacityResponse0\x01\x12\x64\n\x0b\x41pplyLimits\x12).pointsman.capacity.v1.ApplyLimitsRequest\x1a*.pointsman.capacity.v1.ApplyLimitsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,26 +38,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESERVEREQUEST']._serialized_end=455
   _globals['_RESERVERESPONSE']._serialized_start=457
   _globals['_RESERVERESPONSE']._serialized_end=583
-  _globals['_RENEWLEASESREQUEST']._serialized_start=586
-  _globals['_RENEWLEASESREQUEST']._serialized_end=727
-  _globals['_RENEWLEASESRESPONSE']._serialized_start=729
-  _globals['_RENEWLEASESRESPONSE']._serialized_end=801
-  _globals['_RELEASEREQUEST']._serialized_start=804
-  _globals['_RELEASEREQUEST']._serialized_end=987
-  _globals['_RELEASERESPONSE']._serialized_start=989
-  _globals['_RELEASERESPONSE']._serialized_end=1024
-  _globals['_GETCAPACITYREQUEST']._serialized_start=1026
-  _globals['_GETCAPACITYREQUEST']._serialized_end=1118
-  _globals['_GETCAPACITYRESPONSE']._serialized_start=1120
-  _globals['_GETCAPACITYRESPONSE']._serialized_end=1245
-  _globals['_WATCHCAPACITYREQUEST']._serialized_start=1247
-  _globals['_WATCHCAPACITYREQUEST']._serialized_end=1269
-  _globals['_WATCHCAPACITYRESPONSE']._serialized_start=1271
-  _globals['_WATCHCAPACITYRESPONSE']._serialized_end=1342
-  _globals['_APPLYLIMITSREQUEST']._serialized_start=1345
-  _globals['_APPLYLIMITSREQUEST']._serialized_end=1497
-  _globals['_APPLYLIMITSRESPONSE']._serialized_start=1499
-  _globals['_APPLYLIMITSRESPONSE']._serialized_end=1546
-  _globals['_CAPACITYSERVICE']._serialized_start=1549
-  _globals['_CAPACITYSERVICE']._serialized_end=2162
+  _globals['_BATCHRESERVEREQUEST']._serialized_start=585
+  _globals['_BATCHRESERVEREQUEST']._serialized_end=663
+  _globals['_BATCHRESERVERESPONSE']._serialized_start=665
+  _globals['_BATCHRESERVERESPONSE']._serialized_end=746
+  _globals['_RENEWLEASESREQUEST']._serialized_start=749
+  _globals['_RENEWLEASESREQUEST']._serialized_end=890
+  _globals['_RENEWLEASESRESPONSE']._serialized_start=892
+  _globals['_RENEWLEASESRESPONSE']._serialized_end=964
+  _globals['_RELEASEREQUEST']._serialized_start=967
+  _globals['_RELEASEREQUEST']._serialized_end=1150
+  _globals['_RELEASERESPONSE']._serialized_start=1152
+  _globals['_RELEASERESPONSE']._serialized_end=1187
+  _globals['_BATCHRELEASEREQUEST']._serialized_start=1189
+  _globals['_BATCHRELEASEREQUEST']._serialized_end=1267
+  _globals['_BATCHRELEASERESPONSE']._serialized_start=1269
+  _globals['_BATCHRELEASERESPONSE']._serialized_end=1350
+  _globals['_GETCAPACITYREQUEST']._serialized_start=1352
+  _globals['_GETCAPACITYREQUEST']._serialized_end=1444
+  _globals['_GETCAPACITYRESPONSE']._serialized_start=1446
+  _globals['_GETCAPACITYRESPONSE']._serialized_end=1571
+  _globals['_WATCHCAPACITYREQUEST']._serialized_start=1573
+  _globals['_WATCHCAPACITYREQUEST']._serialized_end=1595
+  _globals['_WATCHCAPACITYRESPONSE']._serialized_start=1597
+  _globals['_WATCHCAPACITYRESPONSE']._serialized_end=1668
+  _globals['_APPLYLIMITSREQUEST']._serialized_start=1671
+  _globals['_APPLYLIMITSREQUEST']._serialized_end=1823
+  _globals['_APPLYLIMITSRESPONSE']._serialized_start=1825
+  _globals['_APPLYLIMITSRESPONSE']._serialized_end=1872
+  _globals['_CAPACITYSERVICE']._serialized_start=1875
+  _globals['_CAPACITYSERVICE']._serialized_end=2698
 # @@protoc_insertion_point(module_scope)

@@ -114,6 +114,54 @@ class ReserveResponse(_message.Message):
 Global___ReserveResponse: _TypeAlias = ReserveResponse  # noqa: Y015
 
 @_typing.final
+class BatchReserveRequest(_message.Message):
+    """Asks for several."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReserveRequest]:
+        """Required. At most 256."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[Global___ReserveRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchReserveRequest: _TypeAlias = BatchReserveRequest  # noqa: Y015
+
+@_typing.final
+class BatchReserveResponse(_message.Message):
+    """What was decided."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def responses(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReserveResponse]:
+        """One for each request, in their order."""
+
+    def __init__(
+        self,
+        *,
+        responses: _abc.Iterable[Global___ReserveResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["responses", b"responses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchReserveResponse: _TypeAlias = BatchReserveResponse  # noqa: Y015
+
+@_typing.final
 class RenewLeasesRequest(_message.Message):
     """Prolongs leases."""
 
@@ -246,6 +294,54 @@ class ReleaseResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReleaseResponse: _TypeAlias = ReleaseResponse  # noqa: Y015
+
+@_typing.final
+class BatchReleaseRequest(_message.Message):
+    """Gives several leases back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReleaseRequest]:
+        """Required. At most 256."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[Global___ReleaseRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchReleaseRequest: _TypeAlias = BatchReleaseRequest  # noqa: Y015
+
+@_typing.final
+class BatchReleaseResponse(_message.Message):
+    """Whether this call freed them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def responses(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReleaseResponse]:
+        """One for each request, in their order."""
+
+    def __init__(
+        self,
+        *,
+        responses: _abc.Iterable[Global___ReleaseResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["responses", b"responses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchReleaseResponse: _TypeAlias = BatchReleaseResponse  # noqa: Y015
 
 @_typing.final
 class GetCapacityRequest(_message.Message):

@@ -40,6 +40,11 @@ class CapacityServiceStub:
                 request_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReserveRequest.SerializeToString,
                 response_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReserveResponse.FromString,
                 _registered_method=True)
+        self.BatchReserve = channel.unary_unary(
+                '/pointsman.capacity.v1.CapacityService/BatchReserve',
+                request_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReserveRequest.SerializeToString,
+                response_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReserveResponse.FromString,
+                _registered_method=True)
         self.RenewLeases = channel.unary_unary(
                 '/pointsman.capacity.v1.CapacityService/RenewLeases',
                 request_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.RenewLeasesRequest.SerializeToString,
@@ -49,6 +54,11 @@ class CapacityServiceStub:
                 '/pointsman.capacity.v1.CapacityService/Release',
                 request_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReleaseRequest.SerializeToString,
                 response_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReleaseResponse.FromString,
+                _registered_method=True)
+        self.BatchRelease = channel.unary_unary(
+                '/pointsman.capacity.v1.CapacityService/BatchRelease',
+                request_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReleaseRequest.SerializeToString,
+                response_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReleaseResponse.FromString,
                 _registered_method=True)
         self.GetCapacity = channel.unary_unary(
                 '/pointsman.capacity.v1.CapacityService/GetCapacity',
@@ -78,6 +88,14 @@ class CapacityServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BatchReserve(self, request, context):
+        """Decides several reservations, each as if alone. A fault is that of the first that has one; asking again one by one,
+        under the same lease ids, tells whose.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RenewLeases(self, request, context):
         """Prolongs leases of one holder; what lapsed is told as lost.
         """
@@ -87,6 +105,13 @@ class CapacityServiceServicer:
 
     def Release(self, request, context):
         """Gives a lease back; doing it twice is harmless.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchRelease(self, request, context):
+        """Gives several leases back. A fault is that of the first that has one; doing it again is harmless.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,6 +146,11 @@ def add_CapacityServiceServicer_to_server(servicer, server):
                     request_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReserveRequest.FromString,
                     response_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReserveResponse.SerializeToString,
             ),
+            'BatchReserve': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchReserve,
+                    request_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReserveRequest.FromString,
+                    response_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReserveResponse.SerializeToString,
+            ),
             'RenewLeases': grpc.unary_unary_rpc_method_handler(
                     servicer.RenewLeases,
                     request_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.RenewLeasesRequest.FromString,
@@ -130,6 +160,11 @@ def add_CapacityServiceServicer_to_server(servicer, server):
                     servicer.Release,
                     request_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReleaseRequest.FromString,
                     response_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReleaseResponse.SerializeToString,
+            ),
+            'BatchRelease': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchRelease,
+                    request_deserializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReleaseRequest.FromString,
+                    response_serializer=pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReleaseResponse.SerializeToString,
             ),
             'GetCapacity': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCapacity,
@@ -186,6 +221,33 @@ class CapacityService:
             _registered_method=True)
 
     @staticmethod
+    def BatchReserve(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.capacity.v1.CapacityService/BatchReserve',
+            pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReserveRequest.SerializeToString,
+            pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReserveResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def RenewLeases(request,
             target,
             options=(),
@@ -229,6 +291,33 @@ class CapacityService:
             '/pointsman.capacity.v1.CapacityService/Release',
             pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReleaseRequest.SerializeToString,
             pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.ReleaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchRelease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.capacity.v1.CapacityService/BatchRelease',
+            pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReleaseRequest.SerializeToString,
+            pointsman_dot_capacity_dot_v1_dot_capacity__service__pb2.BatchReleaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

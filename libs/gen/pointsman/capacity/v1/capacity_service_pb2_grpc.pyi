@@ -35,10 +35,16 @@ class CapacityServiceStub:
     def __new__(cls, channel: _aio.Channel) -> CapacityServiceAsyncStub: ...
     Reserve: _grpc.UnaryUnaryMultiCallable[_capacity_service_pb2.ReserveRequest, _capacity_service_pb2.ReserveResponse]
     """Decides all gates of all levels atomically: all or nothing."""
+    BatchReserve: _grpc.UnaryUnaryMultiCallable[_capacity_service_pb2.BatchReserveRequest, _capacity_service_pb2.BatchReserveResponse]
+    """Decides several reservations, each as if alone. A fault is that of the first that has one; asking again one by one,
+    under the same lease ids, tells whose.
+    """
     RenewLeases: _grpc.UnaryUnaryMultiCallable[_capacity_service_pb2.RenewLeasesRequest, _capacity_service_pb2.RenewLeasesResponse]
     """Prolongs leases of one holder; what lapsed is told as lost."""
     Release: _grpc.UnaryUnaryMultiCallable[_capacity_service_pb2.ReleaseRequest, _capacity_service_pb2.ReleaseResponse]
     """Gives a lease back; doing it twice is harmless."""
+    BatchRelease: _grpc.UnaryUnaryMultiCallable[_capacity_service_pb2.BatchReleaseRequest, _capacity_service_pb2.BatchReleaseResponse]
+    """Gives several leases back. A fault is that of the first that has one; doing it again is harmless."""
     GetCapacity: _grpc.UnaryUnaryMultiCallable[_capacity_service_pb2.GetCapacityRequest, _capacity_service_pb2.GetCapacityResponse]
     """The present figures of every level."""
     WatchCapacity: _grpc.UnaryStreamMultiCallable[_capacity_service_pb2.WatchCapacityRequest, _capacity_service_pb2.WatchCapacityResponse]
@@ -53,10 +59,16 @@ class CapacityServiceAsyncStub(CapacityServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Reserve: _aio.UnaryUnaryMultiCallable[_capacity_service_pb2.ReserveRequest, _capacity_service_pb2.ReserveResponse]  # type: ignore[assignment]
     """Decides all gates of all levels atomically: all or nothing."""
+    BatchReserve: _aio.UnaryUnaryMultiCallable[_capacity_service_pb2.BatchReserveRequest, _capacity_service_pb2.BatchReserveResponse]  # type: ignore[assignment]
+    """Decides several reservations, each as if alone. A fault is that of the first that has one; asking again one by one,
+    under the same lease ids, tells whose.
+    """
     RenewLeases: _aio.UnaryUnaryMultiCallable[_capacity_service_pb2.RenewLeasesRequest, _capacity_service_pb2.RenewLeasesResponse]  # type: ignore[assignment]
     """Prolongs leases of one holder; what lapsed is told as lost."""
     Release: _aio.UnaryUnaryMultiCallable[_capacity_service_pb2.ReleaseRequest, _capacity_service_pb2.ReleaseResponse]  # type: ignore[assignment]
     """Gives a lease back; doing it twice is harmless."""
+    BatchRelease: _aio.UnaryUnaryMultiCallable[_capacity_service_pb2.BatchReleaseRequest, _capacity_service_pb2.BatchReleaseResponse]  # type: ignore[assignment]
+    """Gives several leases back. A fault is that of the first that has one; doing it again is harmless."""
     GetCapacity: _aio.UnaryUnaryMultiCallable[_capacity_service_pb2.GetCapacityRequest, _capacity_service_pb2.GetCapacityResponse]  # type: ignore[assignment]
     """The present figures of every level."""
     WatchCapacity: _aio.UnaryStreamMultiCallable[_capacity_service_pb2.WatchCapacityRequest, _capacity_service_pb2.WatchCapacityResponse]  # type: ignore[assignment]
@@ -76,6 +88,16 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         """Decides all gates of all levels atomically: all or nothing."""
 
     @_abc_1.abstractmethod
+    def BatchReserve(
+        self,
+        request: _capacity_service_pb2.BatchReserveRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_capacity_service_pb2.BatchReserveResponse, _abc.Awaitable[_capacity_service_pb2.BatchReserveResponse]]:
+        """Decides several reservations, each as if alone. A fault is that of the first that has one; asking again one by one,
+        under the same lease ids, tells whose.
+        """
+
+    @_abc_1.abstractmethod
     def RenewLeases(
         self,
         request: _capacity_service_pb2.RenewLeasesRequest,
@@ -90,6 +112,14 @@ class CapacityServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_capacity_service_pb2.ReleaseResponse, _abc.Awaitable[_capacity_service_pb2.ReleaseResponse]]:
         """Gives a lease back; doing it twice is harmless."""
+
+    @_abc_1.abstractmethod
+    def BatchRelease(
+        self,
+        request: _capacity_service_pb2.BatchReleaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_capacity_service_pb2.BatchReleaseResponse, _abc.Awaitable[_capacity_service_pb2.BatchReleaseResponse]]:
+        """Gives several leases back. A fault is that of the first that has one; doing it again is harmless."""
 
     @_abc_1.abstractmethod
     def GetCapacity(

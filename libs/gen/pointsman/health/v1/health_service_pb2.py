@@ -27,7 +27,7 @@ from pointsman.common.v1 import subject_pb2 as pointsman_dot_common_dot_v1_dot_s
 from pointsman.health.v1 import health_pb2 as pointsman_dot_health_dot_v1_dot_health__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/health/v1/health_service.proto\x12\x13pointsman.health.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!pointsman/common/v1/subject.proto\x1a pointsman/health/v1/health.proto\"D\n\x12GetSnapshotRequest\x12.\n\x08subjects\x18\x01 \x03(\x0b\x32\x1c.pointsman.common.v1.Subject\"~\n\x13GetSnapshotResponse\x12\x34\n\x08subjects\x18\x01 \x03(\x0b\x32\".pointsman.health.v1.SubjectHealth\x12\x31\n\rsnapshot_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x16\n\x14WatchSnapshotRequest\"\x80\x01\n\x15WatchSnapshotResponse\x12\x34\n\x08subjects\x18\x01 \x03(\x0b\x32\".pointsman.health.v1.SubjectHealth\x12\x31\n\rsnapshot_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"E\n\x14ReportOutcomeRequest\x12-\n\x07outcome\x18\x01 \x01(\x0b\x32\x1c.pointsman.health.v1.Outcome\"[\n\x15ReportOutcomeResponse\x12\x10\n\x08recorded\x18\x01 \x01(\x08\x12\x30\n\x06\x65vents\x18\x02 \x03(\x0b\x32 .pointsman.health.v1.HealthEvent\"o\n\x17ListHealthEventsRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"e\n\x18ListHealthEventsResponse\x12\x30\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .pointsman.health.v1.HealthEvent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x81\x01\n\x0fSetStateRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .pointsman.health.v1.HealthState\x12\x0e\n\x06reason\x18\x03 \x01(\t\"G\n\x10SetStateResponse\x12\x33\n\x07subject\x18\x01 \x01(\x0b\x32\".pointsman.health.v1.SubjectHealth\"]\n\x13\x41pplyTargetsRequest\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x12,\n\x07targets\x18\x02 \x03(\x0b\x32\x1b.pointsman.health.v1.Target\"0\n\x14\x41pplyTargetsResponse\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\"\x91\x01\n\x13\x45xplainStateRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12-\n\x07\x61t_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x12\n\x08revision\x18\x03 \x01(\x03H\x00\x42\x08\n\x06moment\"\xaa\x01\n\x14\x45xplainStateResponse\x12/\n\x06health\x18\x01 \x01(\x0b\x32\x1f.pointsman.health.v1.PastHealth\x12/\n\x05\x63\x61use\x18\x02 \x01(\x0b\x32 .pointsman.health.v1.HealthEvent\x12\x30\n\x06\x65vents\x18\x03 \x03(\x0b\x32 .pointsman.health.v1.HealthEvent\"\x15\n\x13ListBreachesRequest\"L\n\x14ListBreachesResponse\x12\x34\n\x08\x62reaches\x18\x01 \x03(\x0b\x32\".pointsman.health.v1.HistoryBreach2\xbc\x06\n\rHealthService\x12`\n\x0bGetSnapshot\x12\'.pointsman.health.v1.GetSnapshotRequest\x1a(.pointsman.health.v1.GetSnapshotResponse\x12h\n\rWatchSnapshot\x12).pointsman.health.v1.WatchSnapshotRequest\x1a*.pointsman.health.v1.WatchSnapshotResponse0\x01\x12\x66\n\rReportOutcome\x12).pointsman.health.v1.ReportOutcomeRequest\x1a*.pointsman.health.v1.ReportOutcomeResponse\x12o\n\x10ListHealthEvents\x12,.pointsman.health.v1.ListHealthEventsRequest\x1a-.pointsman.health.v1.ListHealthEventsResponse\x12W\n\x08SetState\x12$.pointsman.health.v1.SetStateRequest\x1a%.pointsman.health.v1.SetStateResponse\x12\x63\n\x0c\x45xplainState\x12(.pointsman.health.v1.ExplainStateRequest\x1a).pointsman.health.v1.ExplainStateResponse\x12\x63\n\x0cListBreaches\x12(.pointsman.health.v1.ListBreachesRequest\x1a).pointsman.health.v1.ListBreachesResponse\x12\x63\n\x0c\x41pplyTargets\x12(.pointsman.health.v1.ApplyTargetsRequest\x1a).pointsman.health.v1.ApplyTargetsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(pointsman/health/v1/health_service.proto\x12\x13pointsman.health.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!pointsman/common/v1/subject.proto\x1a pointsman/health/v1/health.proto\"D\n\x12GetSnapshotRequest\x12.\n\x08subjects\x18\x01 \x03(\x0b\x32\x1c.pointsman.common.v1.Subject\"~\n\x13GetSnapshotResponse\x12\x34\n\x08subjects\x18\x01 \x03(\x0b\x32\".pointsman.health.v1.SubjectHealth\x12\x31\n\rsnapshot_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x16\n\x14WatchSnapshotRequest\"\x80\x01\n\x15WatchSnapshotResponse\x12\x34\n\x08subjects\x18\x01 \x03(\x0b\x32\".pointsman.health.v1.SubjectHealth\x12\x31\n\rsnapshot_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"E\n\x14ReportOutcomeRequest\x12-\n\x07outcome\x18\x01 \x01(\x0b\x32\x1c.pointsman.health.v1.Outcome\"[\n\x15ReportOutcomeResponse\x12\x10\n\x08recorded\x18\x01 \x01(\x08\x12\x30\n\x06\x65vents\x18\x02 \x03(\x0b\x32 .pointsman.health.v1.HealthEvent\"L\n\x1a\x42\x61tchReportOutcomesRequest\x12.\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1c.pointsman.health.v1.Outcome\"\\\n\x1b\x42\x61tchReportOutcomesResponse\x12=\n\tresponses\x18\x01 \x03(\x0b\x32*.pointsman.health.v1.ReportOutcomeResponse\"o\n\x17ListHealthEventsRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"e\n\x18ListHealthEventsResponse\x12\x30\n\x06\x65vents\x18\x01 \x03(\x0b\x32 .pointsman.health.v1.HealthEvent\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x81\x01\n\x0fSetStateRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12/\n\x05state\x18\x02 \x01(\x0e\x32 .pointsman.health.v1.HealthState\x12\x0e\n\x06reason\x18\x03 \x01(\t\"G\n\x10SetStateResponse\x12\x33\n\x07subject\x18\x01 \x01(\x0b\x32\".pointsman.health.v1.SubjectHealth\"]\n\x13\x41pplyTargetsRequest\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\x12,\n\x07targets\x18\x02 \x03(\x0b\x32\x1b.pointsman.health.v1.Target\"0\n\x14\x41pplyTargetsResponse\x12\x18\n\x10\x63\x61talog_revision\x18\x01 \x01(\x03\"\x91\x01\n\x13\x45xplainStateRequest\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12-\n\x07\x61t_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12\x12\n\x08revision\x18\x03 \x01(\x03H\x00\x42\x08\n\x06moment\"\xaa\x01\n\x14\x45xplainStateResponse\x12/\n\x06health\x18\x01 \x01(\x0b\x32\x1f.pointsman.health.v1.PastHealth\x12/\n\x05\x63\x61use\x18\x02 \x01(\x0b\x32 .pointsman.health.v1.HealthEvent\x12\x30\n\x06\x65vents\x18\x03 \x03(\x0b\x32 .pointsman.health.v1.HealthEvent\"\x15\n\x13ListBreachesRequest\"L\n\x14ListBreachesResponse\x12\x34\n\x08\x62reaches\x18\x01 \x03(\x0b\x32\".pointsman.health.v1.HistoryBreach2\xb6\x07\n\rHealthService\x12`\n\x0bGetSnapshot\x12\'.pointsman.health.v1.GetSnapshotRequest\x1a(.pointsman.health.v1.GetSnapshotResponse\x12h\n\rWatchSnapshot\x12).pointsman.health.v1.WatchSnapshotRequest\x1a*.pointsman.health.v1.WatchSnapshotResponse0\x01\x12\x66\n\rReportOutcome\x12).pointsman.health.v1.ReportOutcomeRequest\x1a*.pointsman.health.v1.ReportOutcomeResponse\x12x\n\x13\x42\x61tchReportOutcomes\x12/.pointsman.health.v1.BatchReportOutcomesRequest\x1a\x30.pointsman.health.v1.BatchReportOutcomesResponse\x12o\n\x10ListHealthEvents\x12,.pointsman.health.v1.ListHealthEventsRequest\x1a-.pointsman.health.v1.ListHealthEventsResponse\x12W\n\x08SetState\x12$.pointsman.health.v1.SetStateRequest\x1a%.pointsman.health.v1.SetStateResponse\x12\x63\n\x0c\x45xplainState\x12(.pointsman.health.v1.ExplainStateRequest\x1a).pointsman.health.v1.ExplainStateResponse\x12\x63\n\x0cListBreaches\x12(.pointsman.health.v1.ListBreachesRequest\x1a).pointsman.health.v1.ListBreachesResponse\x12\x63\n\x0c\x41pplyTargets\x12(.pointsman.health.v1.ApplyTargetsRequest\x1a).pointsman.health.v1.ApplyTargetsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -46,26 +46,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REPORTOUTCOMEREQUEST']._serialized_end=589
   _globals['_REPORTOUTCOMERESPONSE']._serialized_start=591
   _globals['_REPORTOUTCOMERESPONSE']._serialized_end=682
-  _globals['_LISTHEALTHEVENTSREQUEST']._serialized_start=684
-  _globals['_LISTHEALTHEVENTSREQUEST']._serialized_end=795
-  _globals['_LISTHEALTHEVENTSRESPONSE']._serialized_start=797
-  _globals['_LISTHEALTHEVENTSRESPONSE']._serialized_end=898
-  _globals['_SETSTATEREQUEST']._serialized_start=901
-  _globals['_SETSTATEREQUEST']._serialized_end=1030
-  _globals['_SETSTATERESPONSE']._serialized_start=1032
-  _globals['_SETSTATERESPONSE']._serialized_end=1103
-  _globals['_APPLYTARGETSREQUEST']._serialized_start=1105
-  _globals['_APPLYTARGETSREQUEST']._serialized_end=1198
-  _globals['_APPLYTARGETSRESPONSE']._serialized_start=1200
-  _globals['_APPLYTARGETSRESPONSE']._serialized_end=1248
-  _globals['_EXPLAINSTATEREQUEST']._serialized_start=1251
-  _globals['_EXPLAINSTATEREQUEST']._serialized_end=1396
-  _globals['_EXPLAINSTATERESPONSE']._serialized_start=1399
-  _globals['_EXPLAINSTATERESPONSE']._serialized_end=1569
-  _globals['_LISTBREACHESREQUEST']._serialized_start=1571
-  _globals['_LISTBREACHESREQUEST']._serialized_end=1592
-  _globals['_LISTBREACHESRESPONSE']._serialized_start=1594
-  _globals['_LISTBREACHESRESPONSE']._serialized_end=1670
-  _globals['_HEALTHSERVICE']._serialized_start=1673
-  _globals['_HEALTHSERVICE']._serialized_end=2501
+  _globals['_BATCHREPORTOUTCOMESREQUEST']._serialized_start=684
+  _globals['_BATCHREPORTOUTCOMESREQUEST']._serialized_end=760
+  _globals['_BATCHREPORTOUTCOMESRESPONSE']._serialized_start=762
+  _globals['_BATCHREPORTOUTCOMESRESPONSE']._serialized_end=854
+  _globals['_LISTHEALTHEVENTSREQUEST']._serialized_start=856
+  _globals['_LISTHEALTHEVENTSREQUEST']._serialized_end=967
+  _globals['_LISTHEALTHEVENTSRESPONSE']._serialized_start=969
+  _globals['_LISTHEALTHEVENTSRESPONSE']._serialized_end=1070
+  _globals['_SETSTATEREQUEST']._serialized_start=1073
+  _globals['_SETSTATEREQUEST']._serialized_end=1202
+  _globals['_SETSTATERESPONSE']._serialized_start=1204
+  _globals['_SETSTATERESPONSE']._serialized_end=1275
+  _globals['_APPLYTARGETSREQUEST']._serialized_start=1277
+  _globals['_APPLYTARGETSREQUEST']._serialized_end=1370
+  _globals['_APPLYTARGETSRESPONSE']._serialized_start=1372
+  _globals['_APPLYTARGETSRESPONSE']._serialized_end=1420
+  _globals['_EXPLAINSTATEREQUEST']._serialized_start=1423
+  _globals['_EXPLAINSTATEREQUEST']._serialized_end=1568
+  _globals['_EXPLAINSTATERESPONSE']._serialized_start=1571
+  _globals['_EXPLAINSTATERESPONSE']._serialized_end=1741
+  _globals['_LISTBREACHESREQUEST']._serialized_start=1743
+  _globals['_LISTBREACHESREQUEST']._serialized_end=1764
+  _globals['_LISTBREACHESRESPONSE']._serialized_start=1766
+  _globals['_LISTBREACHESRESPONSE']._serialized_end=1842
+  _globals['_HEALTHSERVICE']._serialized_start=1845
+  _globals['_HEALTHSERVICE']._serialized_end=2795
 # @@protoc_insertion_point(module_scope)

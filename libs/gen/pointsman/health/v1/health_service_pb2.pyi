@@ -175,6 +175,54 @@ class ReportOutcomeResponse(_message.Message):
 Global___ReportOutcomeResponse: _TypeAlias = ReportOutcomeResponse  # noqa: Y015
 
 @_typing.final
+class BatchReportOutcomesRequest(_message.Message):
+    """Tells several outcomes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[_health_pb2.Outcome]:
+        """Required. At most 256."""
+
+    def __init__(
+        self,
+        *,
+        outcomes: _abc.Iterable[_health_pb2.Outcome] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchReportOutcomesRequest: _TypeAlias = BatchReportOutcomesRequest  # noqa: Y015
+
+@_typing.final
+class BatchReportOutcomesResponse(_message.Message):
+    """What they did."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def responses(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReportOutcomeResponse]:
+        """One for each outcome, in their order."""
+
+    def __init__(
+        self,
+        *,
+        responses: _abc.Iterable[Global___ReportOutcomeResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["responses", b"responses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchReportOutcomesResponse: _TypeAlias = BatchReportOutcomesResponse  # noqa: Y015
+
+@_typing.final
 class ListHealthEventsRequest(_message.Message):
     """Asks for history."""
 

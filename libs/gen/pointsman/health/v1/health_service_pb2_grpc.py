@@ -50,6 +50,11 @@ class HealthServiceStub:
                 request_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ReportOutcomeRequest.SerializeToString,
                 response_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ReportOutcomeResponse.FromString,
                 _registered_method=True)
+        self.BatchReportOutcomes = channel.unary_unary(
+                '/pointsman.health.v1.HealthService/BatchReportOutcomes',
+                request_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.BatchReportOutcomesRequest.SerializeToString,
+                response_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.BatchReportOutcomesResponse.FromString,
+                _registered_method=True)
         self.ListHealthEvents = channel.unary_unary(
                 '/pointsman.health.v1.HealthService/ListHealthEvents',
                 request_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ListHealthEventsRequest.SerializeToString,
@@ -97,6 +102,13 @@ class HealthServiceServicer:
 
     def ReportOutcome(self, request, context):
         """Tells the end of an Attempt; idempotent by Attempt.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchReportOutcomes(self, request, context):
+        """Tells the ends of several Attempts. A fault is that of the first that has one; telling again is harmless.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,6 +166,11 @@ def add_HealthServiceServicer_to_server(servicer, server):
                     servicer.ReportOutcome,
                     request_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ReportOutcomeRequest.FromString,
                     response_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.ReportOutcomeResponse.SerializeToString,
+            ),
+            'BatchReportOutcomes': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchReportOutcomes,
+                    request_deserializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.BatchReportOutcomesRequest.FromString,
+                    response_serializer=pointsman_dot_health_dot_v1_dot_health__service__pb2.BatchReportOutcomesResponse.SerializeToString,
             ),
             'ListHealthEvents': grpc.unary_unary_rpc_method_handler(
                     servicer.ListHealthEvents,
@@ -263,6 +280,33 @@ class HealthService:
             '/pointsman.health.v1.HealthService/ReportOutcome',
             pointsman_dot_health_dot_v1_dot_health__service__pb2.ReportOutcomeRequest.SerializeToString,
             pointsman_dot_health_dot_v1_dot_health__service__pb2.ReportOutcomeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchReportOutcomes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.health.v1.HealthService/BatchReportOutcomes',
+            pointsman_dot_health_dot_v1_dot_health__service__pb2.BatchReportOutcomesRequest.SerializeToString,
+            pointsman_dot_health_dot_v1_dot_health__service__pb2.BatchReportOutcomesResponse.FromString,
             options,
             channel_credentials,
             insecure,

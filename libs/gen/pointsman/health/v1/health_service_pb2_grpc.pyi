@@ -39,6 +39,8 @@ class HealthServiceStub:
     """The snapshot now and after every change."""
     ReportOutcome: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.ReportOutcomeRequest, _health_service_pb2.ReportOutcomeResponse]
     """Tells the end of an Attempt; idempotent by Attempt."""
+    BatchReportOutcomes: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.BatchReportOutcomesRequest, _health_service_pb2.BatchReportOutcomesResponse]
+    """Tells the ends of several Attempts. A fault is that of the first that has one; telling again is harmless."""
     ListHealthEvents: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.ListHealthEventsRequest, _health_service_pb2.ListHealthEventsResponse]
     """The history of a subject."""
     SetState: _grpc.UnaryUnaryMultiCallable[_health_service_pb2.SetStateRequest, _health_service_pb2.SetStateResponse]
@@ -61,6 +63,8 @@ class HealthServiceAsyncStub(HealthServiceStub):
     """The snapshot now and after every change."""
     ReportOutcome: _aio.UnaryUnaryMultiCallable[_health_service_pb2.ReportOutcomeRequest, _health_service_pb2.ReportOutcomeResponse]  # type: ignore[assignment]
     """Tells the end of an Attempt; idempotent by Attempt."""
+    BatchReportOutcomes: _aio.UnaryUnaryMultiCallable[_health_service_pb2.BatchReportOutcomesRequest, _health_service_pb2.BatchReportOutcomesResponse]  # type: ignore[assignment]
+    """Tells the ends of several Attempts. A fault is that of the first that has one; telling again is harmless."""
     ListHealthEvents: _aio.UnaryUnaryMultiCallable[_health_service_pb2.ListHealthEventsRequest, _health_service_pb2.ListHealthEventsResponse]  # type: ignore[assignment]
     """The history of a subject."""
     SetState: _aio.UnaryUnaryMultiCallable[_health_service_pb2.SetStateRequest, _health_service_pb2.SetStateResponse]  # type: ignore[assignment]
@@ -98,6 +102,14 @@ class HealthServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_health_service_pb2.ReportOutcomeResponse, _abc.Awaitable[_health_service_pb2.ReportOutcomeResponse]]:
         """Tells the end of an Attempt; idempotent by Attempt."""
+
+    @_abc_1.abstractmethod
+    def BatchReportOutcomes(
+        self,
+        request: _health_service_pb2.BatchReportOutcomesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_health_service_pb2.BatchReportOutcomesResponse, _abc.Awaitable[_health_service_pb2.BatchReportOutcomesResponse]]:
+        """Tells the ends of several Attempts. A fault is that of the first that has one; telling again is harmless."""
 
     @_abc_1.abstractmethod
     def ListHealthEvents(
