@@ -167,7 +167,7 @@ _ENGLISH = (
     word(
         "account_forbidden",
         "unsupported country",
-        r"^(?s:(?!.*\bmodel\b).*)\b(not|un) ?(available|supported|permitted|allowed) in (your|this) (country|region)",
+        r"^(?s:(?!.*\b(model|value)\b).*)\b(not|un) ?(available|supported|allowed) in (your|this) (country|region)",
         r"\b(region|country|geo) ?(is )?(blocked|restricted|forbidden)\b",
         "country, region",
         "(user )?location is not supported",
