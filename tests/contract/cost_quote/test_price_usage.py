@@ -16,7 +16,11 @@ from pointsman.common.v1.usage_pb2 import Usage
 from pointsman.cost_quote.v1 import quote_pb2
 from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
+from services.cost_quote.app.price_usage import price_usage
 from services.cost_quote.compose import assemble
+from services.cost_quote.domain.quoting import Quote
+from services.cost_quote.domain.settling import Usage as SettledUsage
+from services.cost_quote.domain.settling import Used
 from services.cost_quote.store.memory import MemoryPriceBooks
 from tests.support.worlds import SteeredClock
 
@@ -79,6 +83,24 @@ async def test_usage_is_priced_by_the_version_that_quoted(service: Any) -> None:
         "5.04 at 1 by second 1",
     ]
     assert {price.price.kind for price in answer.prices} == {quote_pb2.QUOTE_KIND_EXACT}
+
+
+async def test_the_revision_that_quoted_names_the_rate() -> None:
+    """COST-3: one version in two revisions is settled at the exchange rate of the one that quoted; without a word of
+    it, at the newest."""
+    books = MemoryPriceBooks()
+    rule = {**CHAT, "version": 1, "input_per_million": "2"}
+    await books.add(1, "CNY", {"USD": "7.00"}, [rule])
+    await books.add(2, "CNY", {"USD": "8.00"}, [rule])
+    usage = SettledUsage(input_tokens=1_000_000, output_tokens=0)
+    asked = [Used(str(revision), "chat", 1, {}, usage, revision) for revision in (0, 1, 2, 9)]
+    prices = await price_usage(books, asked)
+    assert [str(price.exchange_rate) for price in prices if isinstance(price, Quote)] == [
+        "8.00",
+        "7.00",
+        "8.00",
+        "8.00",
+    ]
 
 
 async def test_what_nobody_can_price_says_why_and_holds_up_no_other(service: Any) -> None:

@@ -190,6 +190,41 @@ def test_audio_number_and_service_tiers() -> None:
     assert paid(spec, Usage(images=1), duration_s=5, n=3) == (Decimal("2.00"), "exact")
 
 
+OPEN = {"duration_s": 1, "resolution": "auto", "ratio": "16:9"}
+
+
+@pytest.mark.parametrize(
+    ("rates", "plain", "expected"),
+    [
+        ([({"resolution": "480p"}, "5"), ({"resolution": "720p"}, "1")], "2", "5"),
+        ([({"resolution": "480p"}, "1"), ({"resolution": "720p"}, "5")], "2", "5"),
+        ([({"resolution": "480p"}, "1"), ({"resolution": "720p"}, "2")], "5", "5"),
+        ([({"resolution": "480p"}, "5"), ({"ratio": "16:9"}, "1")], "9", "5"),
+        ([({"resolution": "480p"}, "1"), ({"ratio": "16:9"}, "5")], "9", "5"),
+        ([({"resolution": "480p", "ratio": "1:1"}, "9")], "5", None),
+    ],
+)
+def test_of_rates_that_may_come_to_hold_the_dearest_is_the_ceiling(
+    rates: list[tuple[dict[str, Any], str]], plain: str, expected: str | None
+) -> None:
+    """COST-1: wherever it stands in the list, before the first that surely holds; what surely fails is no candidate."""
+    spec = {
+        "id": "r", "currency": "USD", "billing_mode": "per_second", "rate": plain,
+        "rates": [{"when": when, "rate": rate} for when, rate in rates],
+    }  # fmt: skip
+    assert told(spec, **OPEN) == ((Decimal(expected), "ceiling") if expected else (Decimal(plain), "exact"))
+
+
+@pytest.mark.parametrize(("factor", "amount"), [("3", "3"), ("0.5", "1")])
+def test_a_factor_that_may_come_to_hold_never_lowers_a_ceiling(factor: str, amount: str) -> None:
+    """COST-1: an uplift that is left to the provider is counted, a discount is not."""
+    spec = {
+        "id": "r", "currency": "USD", "billing_mode": "per_second", "rate": "1",
+        "multipliers": [{"when": {"service_tier": "flex"}, "factor": factor}],
+    }  # fmt: skip
+    assert told(spec, duration_s=1, service_tier="auto") == (Decimal(amount), "ceiling")
+
+
 @pytest.mark.parametrize(
     ("at", "factor"),
     [
