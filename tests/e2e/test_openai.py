@@ -91,6 +91,21 @@ async def test_a_stream(client: AsyncOpenAI) -> None:
     assert {chunk.id for chunk in chunks} == {chunks[0].id}
 
 
+async def test_several_choices(stack: Stack, client: AsyncOpenAI) -> None:
+    """COST-8: two choices are one call, quoted for both; the usage counts both."""
+    one = await client.chat.completions.create(model="talk", messages=HELLO, max_tokens=50)
+    two = await client.chat.completions.create(model="talk", messages=HELLO, max_tokens=50, n=2)
+    assert [choice.index for choice in two.choices] == [0, 1]
+    assert one.usage is not None
+    assert two.usage is not None
+    assert two.usage.completion_tokens == 2 * one.usage.completion_tokens
+    quotes = [
+        float((await ended(stack, found.id.removeprefix("chatcmpl-")))["attempts"][0]["quote"]["amount"])
+        for found in (one, two)
+    ]
+    assert quotes[0] < quotes[1] <= 2 * quotes[0]
+
+
 async def test_a_switch_that_nobody_notices(stack: Stack, client: AsyncOpenAI) -> None:
     """SYN-1: a provider that fails is left for another within one call; the record tells both tries."""
     await stack.lab.script("shaky", {"status": 500})

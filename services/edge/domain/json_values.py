@@ -134,16 +134,6 @@ class Reader:
             return None
         return value
 
-    def whole(self, name: str) -> int | None:
-        """A whole number, None where nothing is said."""
-        if not self.has(name):
-            return None
-        value = self._value[name]
-        if isinstance(value, bool) or not isinstance(value, int):
-            self.refuse(name, "must be a whole number")
-            return None
-        return value
-
     def texts(self, name: str) -> list[str]:
         """A list of texts, empty where there is none."""
         if not self.has(name):

@@ -16,7 +16,7 @@ from services.edge.domain.json_values import Reader
 TOP: Renamed = {}
 """In these bodies the fields of the input stand at the top, under their own names."""
 SPEECH: Renamed = {"text": "input"}
-ONE_CHOICE = "must be 1: a call gives one choice; send it again for another"
+WHOLE = "must be false: this answer comes whole; POST /v1/chat/completions streams"
 IMAGE_FORMATS = ("url", "b64_json")
 VECTOR_FORMATS = ("float", "base64")
 SUPPLYS_OWN = "is not served: it is the supply's own choice"
@@ -50,11 +50,9 @@ class Chat:
 
 def read_chat(fields: Fields, headers: Mapping[str, str]) -> Chat:
     """A body of /v1/chat/completions. Fault validation_failed."""
-    reader = Reader(own(fields, "model", "stream", "stream_options", "n", "options"))
+    reader = Reader(own(fields, "model", "stream", "stream_options", "options"))
     stream = reader.flag("stream") or False
     include_usage = _stream_options(reader, stream) if reader.has("stream_options") else False
-    if reader.whole("n") not in (None, 1):
-        reader.refuse("n", ONE_CHOICE)
     options = read_options(reader, headers)
     return Chat(order(reader, "chat", fields, options, TOP), stream, include_usage)
 
@@ -133,5 +131,7 @@ def _object(reader: Reader, given: msgspec.Raw | None) -> Fields:
         reader.refuse("input", "must be an object")
     else:
         fields: Fields = msgspec.json.decode(raw, type=Fields)
+        if bytes(fields.get("stream", b"")) == b"true":
+            reader.errors.append(("/input/stream", WHOLE))
         return fields
     return {}

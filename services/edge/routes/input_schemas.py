@@ -118,7 +118,7 @@ CHAT: dict[str, Any] = {
         "max_tokens": {"type": "integer", "minimum": 1},
         "metadata": {"type": "object"},
         "modalities": {"type": "array"},
-        "n": {"type": "integer", "description": "1: a call gives one choice."},
+        "n": {"type": "integer", "minimum": 1, "description": "How many choices; each is paid for."},
         "parallel_tool_calls": {"type": "boolean"},
         "prediction": {"type": "object"},
         "presence_penalty": {"type": "number"},

@@ -26,11 +26,11 @@ def caller(edge: EdgeHouse, tenant: str = "studio") -> Any:
 
 async def test_a_chat_goes_on_as_it_came(edge: EdgeHouse) -> None:
     """OAI-1: the conversation reaches routing as the bytes that came, without the fields of the door."""
-    body = b'{"model":"chat-small","stream":false,"n":1,"messages":[ {"role":"user", "content":"\xc3\xa9"} ],"seed":7}'
+    body = b'{"model":"chat-small","stream":false,"n":2,"messages":[ {"role":"user", "content":"\xc3\xa9"} ],"seed":7}'
     async with await caller(edge) as client:
         answer = await client.post(CHAT, content=body, headers={"content-type": "application/json"})
     (asked,) = edge.routing.asked
-    assert asked.input == b'{"messages":[ {"role":"user", "content":"\xc3\xa9"} ],"seed":7}'
+    assert asked.input == b'{"n":2,"messages":[ {"role":"user", "content":"\xc3\xa9"} ],"seed":7}'
     assert (asked.tenant, asked.model, asked.kind) == ("studio", "chat-small", "chat")
     assert not asked.options.HasField("timeout")
     told = answer.json()
@@ -88,7 +88,6 @@ async def test_options_in_the_body_and_in_headers(edge: EdgeHouse) -> None:
         ({"model": None}, {}, ["/model"]),
         ({"model": 7}, {}, ["/model"]),
         ({"stream": "yes"}, {}, ["/stream"]),
-        ({"n": 2}, {}, ["/n"]),
         ({"stream_options": {"include_usage": True}}, {}, ["/stream_options"]),
         ({"stream": True, "stream_options": {"usage": True}}, {}, ["/stream_options/usage"]),
         ({"options": {"budget": "b", "cache": "no"}}, {}, ["/options/budget", "/options/cache"]),
@@ -219,6 +218,7 @@ async def test_invoke_in_our_own_shape(edge: EdgeHouse) -> None:
         ({"model": "m", "input": {"image": "x"}}, []),
         ({"model": "m", "input": {"image": {"url": 7}}}, ["/input/image/url"]),
         ({"model": "m", "input": {"prompt": "a\x00"}}, ["/input/prompt"]),
+        ({"model": "m", "input": {"messages": [], "stream": True}}, ["/input/stream"]),
     ],
 )
 async def test_what_an_invoke_may_not_say(edge: EdgeHouse, body: dict[str, Any], named: list[str]) -> None:

@@ -274,8 +274,8 @@ async def test_its_exceptions_at_the_door(edge: EdgeHouse, client: AsyncOpenAI) 
             await client.with_options(api_key=key).chat.completions.create(model="m", messages=MESSAGES)
         assert caught.value.code == code
     with pytest.raises(openai.UnprocessableEntityError) as bad:
-        await client.chat.completions.create(model="m", messages=MESSAGES, n=2)
-    assert (bad.value.param, bad.value.type) == ("n", "invalid_request_error")
+        await client.chat.completions.create(model="m", messages=MESSAGES, extra_body={"options": {"budget": "b"}})
+    assert (bad.value.param, bad.value.type) == ("options.budget", "invalid_request_error")
     with pytest.raises(openai.NotFoundError) as unknown:
         await client.images.edit(model="m", image=b"x", prompt="y")
     assert unknown.value.code == "not_found"
