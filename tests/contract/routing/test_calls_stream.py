@@ -126,7 +126,7 @@ async def test_a_caller_who_leaves_ends_the_stream(play: CallStage):
 async def test_a_slow_reader_is_no_slow_provider(play: CallStage):
     """SYN-8: while a piece is on its way to the caller no watchdog runs."""
     play.script("a/talk", Then(chunks=(*WORDS, *(chunk("x") for _ in range(40)))))
-    heard = await play.stream()
+    heard = await play.stream(rests_s=40.0)
     assert heard.fault is None
     assert len(heard.pieces) == 43
 

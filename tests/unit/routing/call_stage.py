@@ -273,15 +273,21 @@ class CallStage:
         return caught.value
 
     async def stream(
-        self, call_id: str = "c1", given: Mapping[str, Any] = HELLO, leave_after: int = 0, **changes: Any
+        self,
+        call_id: str = "c1",
+        given: Mapping[str, Any] = HELLO,
+        leave_after: int = 0,
+        rests_s: float = 0.0,
+        **changes: Any,
     ) -> "Streamed":
-        """One streamed call; with `leave_after` the caller leaves after so many pieces."""
+        """One streamed call; with `leave_after` the caller leaves after so many pieces, with `rests_s` it takes so long
+        before it reads on after the first."""
         asked = pb.InvokeStreamRequest(request=request(call_id, given, **changes))
         heard = Streamed()
-        await self.while_time_passes(asyncio.ensure_future(self._stream(asked, heard, leave_after)))
+        await self.while_time_passes(asyncio.ensure_future(self._stream(asked, heard, leave_after, rests_s)))
         return heard
 
-    async def _stream(self, asked: pb.InvokeStreamRequest, heard: "Streamed", leave_after: int) -> None:
+    async def _stream(self, asked: pb.InvokeStreamRequest, heard: "Streamed", leave_after: int, rests_s: float) -> None:
         answer = self.stub.InvokeStream(asked, timeout=MOST_S)
         try:
             async with faults_from_rpc():
@@ -290,6 +296,8 @@ class CallStage:
                         heard.call = piece.call
                     else:
                         heard.pieces.append(json.loads(piece.chunk))
+                    if rests_s and len(heard.pieces) == 1:
+                        await self.clock.sleep(rests_s)
                     if leave_after and len(heard.pieces) >= leave_after:
                         answer.cancel()
                         return

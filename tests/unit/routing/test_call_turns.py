@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from libs.faults.fault import Fault
+from libs.kernel.deadlines import current_deadline, deadline_at
 from libs.kernel.money import Money
 from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.invoke import invoke
@@ -212,3 +213,26 @@ async def test_a_call_that_costs_more_than_its_ceiling_is_told():
         alerts, _ = await play.desk.alerts.alerts(AlertQuery(kind="cost_drift"))
         assert [(alert.subject, alert.link) for alert in alerts] == ([("a/talk", "/v1/calls/c1")] if words else [])
         assert all(words in alert.message for alert in alerts)
+
+
+async def test_nothing_that_is_shared_runs_under_one_callers_deadline():
+    """OPS-4, SYN-7: a turn is everybody's, and what follows a call outlives its caller; only its own provider call and
+    intent are under its deadline."""
+    play = call_stage()
+    seen: dict[str, float | None] = {}
+
+    async def note(place: str) -> None:
+        seen[place] = current_deadline()
+
+    play.health.effect = play.capacity.effect = note
+    with deadline_at(1e9):
+        await called(play, "c1")
+    await play.desk.errands.done()
+    assert seen.keys() >= {
+        "health.snapshot",
+        "capacity.snapshot",
+        "capacity.reserve",
+        "capacity.release",
+        "health.report",
+    }
+    assert set(seen.values()) == {None}
