@@ -11,6 +11,7 @@ from services.provider_adapter.domain.inputs import loaded
 from services.provider_adapter.domain.judgement import judge
 from services.provider_adapter.domain.table import FaultTable
 
+BEYOND_COUNTING = 1e18
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -55,8 +56,20 @@ def list_of(value: Any) -> list[Any]:
 
 
 def number_of(value: Any) -> float | None:
-    """A number field; None for anything else."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """A number field; None for anything else, also for what JSON readers let in and nobody can count with: NaN, the
+    infinities, whole numbers of hundreds of digits."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < BEYOND_COUNTING
+    return value if number else None
+
+
+def number_in(text: Any) -> float | None:
+    """The finite number that a field tells as a number or as a text; None where it tells none."""
+    if not isinstance(text, str):
+        return number_of(text)
+    try:
+        return number_of(float(text))
+    except ValueError:
+        return None
 
 
 def chosen(record: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -149,7 +149,8 @@ def assert_of_the_table(fault: Fault, name: str) -> None:
     assert fault.metadata["evidence"]
     assert fault.provider == name
     if fault.category is Category.UNKNOWN:
-        assert (fault.scope, fault.retryable) == (Scope.ATTEMPT, False)
+        wanted = Scope.REQUEST if fault.code == "cancelled" else Scope.ATTEMPT  # a job that somebody's wish has ended
+        assert (fault.scope, fault.retryable) == (wanted, False)
     elif fault.category in (Category.CONTENT, Category.REQUEST):
         assert (fault.scope, fault.retryable) == (Scope.REQUEST, False)
     else:

@@ -21,7 +21,17 @@ from services.provider_adapter.domain.fields import unknown_fields
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.judgement import judge_job
 from services.provider_adapter.domain.outcomes import Further, JobState, Made, Media, Polled
-from services.provider_adapter.domain.replies import answered_at, chosen, document, list_of, object_of, refused, text_of
+from services.provider_adapter.domain.replies import (
+    answered_at,
+    chosen,
+    document,
+    list_of,
+    number_in,
+    number_of,
+    object_of,
+    refused,
+    text_of,
+)
 
 
 def build(job: Job, endpoint: Endpoint, provider_task_id: str) -> HttpRequest:
@@ -85,9 +95,8 @@ def _pieces(body: Mapping[str, Any], kind: str) -> tuple[list[Mapping[str, Any]]
 
 
 def _usage(response: HttpResponse, pieces: list[Mapping[str, Any]]) -> dict[str, Any]:
-    usage: dict[str, Any] = chosen({"seconds": pieces[0].get("duration")}, "seconds")
-    try:
-        usage["billable_units"] = float(response.headers[UNITS_HEADER])
-    except (KeyError, ValueError):
-        return usage
-    return usage
+    told = {
+        "seconds": number_of(pieces[0].get("duration")),
+        "billable_units": number_in(response.headers.get(UNITS_HEADER)),
+    }
+    return chosen(told, "seconds", "billable_units")

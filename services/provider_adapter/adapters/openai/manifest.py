@@ -153,6 +153,7 @@ MANIFEST = Manifest(
         "in_progress": JobState.RUNNING,
         "completed": JobState.SUCCEEDED,
         "failed": JobState.FAILED,
+        "cancelled": JobState.CANCELLED,  # OpenAI itself has no such word; servers that speak like it do
     },
     read_fields=CHAT_READ
     | VIDEO_READ

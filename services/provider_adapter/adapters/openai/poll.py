@@ -1,7 +1,6 @@
 """Asking where a clip stands. Its bytes are at an address of the same API, which only the channel's key opens."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +12,15 @@ from services.provider_adapter.domain.fields import unknown_fields
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.judgement import judge_job
 from services.provider_adapter.domain.outcomes import JobState, Made, Media, Polled
-from services.provider_adapter.domain.replies import answered_at, chosen, document, number_of, refused, text_of
+from services.provider_adapter.domain.replies import (
+    answered_at,
+    chosen,
+    document,
+    number_in,
+    number_of,
+    refused,
+    text_of,
+)
 
 
 def build(job: Job, endpoint: Endpoint, provider_task_id: str) -> HttpRequest:
@@ -40,8 +47,6 @@ def parse(response: HttpResponse, job: Job) -> Polled:
 
 
 def _made(task: Mapping[str, Any], video_id: str) -> Made:
-    usage: dict[str, Any] = chosen(task, "size")
-    with suppress(TypeError, ValueError):  # it is told as a text
-        usage["seconds"] = float(task["seconds"]) if "seconds" in task else None
+    usage = {"seconds": number_in(task.get("seconds")), "size": task.get("size")}  # seconds are told as a text
     content = Media("video", url=f"{VIDEOS}/{quote(video_id, safe='')}/content", keyed=True)
     return Made((content,), chosen(task, "size", "seconds"), chosen(usage, "seconds", "size"))
