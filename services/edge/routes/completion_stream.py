@@ -54,17 +54,20 @@ class Feed:
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """Frames until the end; `ended` spells a fault as the body of a problem."""
-        async with aclosing(self._pieces) as pieces:
-            try:
-                yield self._spelt(self._first)
-                check_at = self._clock.monotonic() + self._check_s
-                async for piece in pieces:
-                    yield self._spelt(piece)
-                    if self._clock.monotonic() >= check_at:
-                        await self._check_key()
-                        check_at = self._clock.monotonic() + self._check_s
-            except Fault as fault:
-                yield event(self._ended(fault))
+        try:
+            yield self._spelt(self._first)
+            check_at = self._clock.monotonic() + self._check_s
+            async for piece in self._pieces:
+                yield self._spelt(piece)
+                if self._clock.monotonic() >= check_at:
+                    await self._check_key()
+                    check_at = self._clock.monotonic() + self._check_s
+        except Fault as fault:
+            yield event(self._ended(fault))
+
+    async def close(self) -> None:
+        """Give up what is upstream, also where no frame was ever asked for."""
+        await self._pieces.aclose()
 
     async def _check_key(self) -> None:
         if not await self._authenticator.still(self._caller):
@@ -81,9 +84,9 @@ class Feed:
 class CompletionStream(Response):
     """The ASGI side of it."""
 
-    def __init__(self, frames: AsyncGenerator[bytes, None], metrics: Metrics) -> None:
+    def __init__(self, feed: Feed, metrics: Metrics) -> None:
         super().__init__(None, 200, HEADERS, EVENT_STREAM)
-        self._frames = frames
+        self._feed = feed
         self._open = metrics.gauge(names.HTTP_STREAMS)
         del self.headers["content-length"]
 
@@ -91,7 +94,7 @@ class CompletionStream(Response):
         """Send frames until they end or the client leaves."""
         self._open.inc()
         try:
-            async with Presence(receive) as presence, aclosing(self._frames) as frames:
+            async with Presence(receive) as presence, aclosing(self._feed.frames()) as frames:
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 async for frame in frames:
                     if frame:
@@ -100,6 +103,7 @@ class CompletionStream(Response):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             self._open.dec()
+            await self._feed.close()
 
 
 def spelling(metrics: Metrics, request_id: str, call_id: str) -> Callable[[Fault], dict[str, Any]]:

@@ -67,7 +67,7 @@ class OpenAiRoutes:
             check_s=self._check_s,
             ended=spelling(self._metrics, asked.request_id, call_id_of(asked)),
         )
-        return CompletionStream(feed.frames(), self._metrics)
+        return CompletionStream(feed, self._metrics)
 
     async def embeddings(self, asked: Asked) -> Response:
         """Vectors, in the order of the texts."""

@@ -309,9 +309,12 @@ async def test_calls_need_their_scope(edge: EdgeHouse, path: str) -> None:
     assert edge.routing.asked == []
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_client_that_leaves_gives_its_call_up(edge: EdgeHouse, stream: bool) -> None:
-    """SYN-8: when the client leaves, routing's call is cancelled, streamed or not, and nothing is sent any more."""
+@pytest.mark.parametrize("stream, stuck", [(False, False), (True, False), (True, True)])
+async def test_a_client_that_leaves_gives_its_call_up(edge: EdgeHouse, stream: bool, stuck: bool) -> None:
+    """SYN-8: when the client leaves, routing's call is cancelled, streamed or not, and nothing is sent any more.
+
+    `stuck`: it leaves while the very head of the answer waits to be sent.
+    """
     _, key = await edge.key("studio", "invoke")
     body = json.dumps({**HELLO, "stream": stream}).encode()
     edge.routing.gate.clear()
@@ -325,6 +328,8 @@ async def test_a_client_that_leaves_gives_its_call_up(edge: EdgeHouse, stream: b
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
+        if stuck:
+            await asyncio.Event().wait()
         sent.append(message)
 
     headers = [(b"authorization", f"Bearer {key}".encode()), (b"content-type", b"application/json")]
