@@ -66,6 +66,8 @@ CATALOG_SERVICE = "pointsman.routing.v1.CatalogService"
 PUSH_INTERVAL_S = 1.0
 LATE_INTERVAL_S = 15.0
 FORGET_INTERVAL_S = 60.0
+PRICING_S = 1.0
+"""The answer of a call waits for its price no longer than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ def _call_desk(desk: Desk, channels: Any, stores: Stores) -> CallDesk:
         catalog=desk.catalog,
         health=health,
         capacity=capacity,
-        quotes=RemoteQuotes(channels.to("cost_quote"), timeout_s),
+        quotes=RemoteQuotes(channels.to("cost_quote"), timeout_s, PRICING_S),
         provider=RemoteCalls(channels.to("provider_adapter")),
         world=world,
         settings=settings,

@@ -22,9 +22,11 @@ NOT_TOLD_YET_MS = 500
 class RemoteQuotes:
     """See the port."""
 
-    def __init__(self, channel: Any, timeout_s: float) -> None:
+    def __init__(self, channel: Any, timeout_s: float, pricing_s: float | None = None) -> None:
+        """`pricing_s` is the time limit of `price_usage`, where somebody waits for an answer that is there already."""
         self._stub = QuoteServiceStub(channel)
         self._timeout_s = timeout_s
+        self._pricing_s = timeout_s if pricing_s is None else pricing_s
 
     @faulting
     async def quote(
@@ -65,7 +67,7 @@ class RemoteQuotes:
     @faulting
     async def price_usage(self, items: Sequence[UsageItem]) -> Mapping[str, UsagePrice]:
         """See `ports.prices`."""
-        answer = await self._stub.PriceUsage(usage.usage_request(items), timeout=self._timeout_s)
+        answer = await self._stub.PriceUsage(usage.usage_request(items), timeout=self._pricing_s)
         return usage.usage_prices(answer)
 
     @faulting

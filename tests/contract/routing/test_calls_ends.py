@@ -334,3 +334,11 @@ async def test_bookkeeping_that_fails_after_a_success_hurts_nobody():
         told = await play.call()
         assert told.attempts[0].state == "succeeded"
         assert told.attempts[0].cost.units == 1
+
+
+async def test_not_even_a_bug_destroys_what_was_paid_for():
+    """SYN-7: pricing breaks instead of failing properly: the answer is given, and its quote stands for its cost."""
+    async with house() as play:
+        play.quotes.pricing_away = RuntimeError("a bug")
+        assert (await play.invoke()).output
+        assert (await play.call()).attempts[0].cost.units == 1

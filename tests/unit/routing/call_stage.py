@@ -98,7 +98,7 @@ class FakeCallQuotes:
     """How many requests each question asked about."""
     priced: list[UsageItem] = field(default_factory=list)
     away: Fault | None = None
-    pricing_away: Fault | None = None
+    pricing_away: Exception | None = None
 
     async def quote_each(
         self, kind: str, billing_mode: str, asks: Sequence[Sequence[Priced]], revision: int

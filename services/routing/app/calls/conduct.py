@@ -17,7 +17,7 @@ import msgspec
 from libs.faults.fault import Fault
 from libs.faults.registry import Scope
 from libs.kernel.money import Money
-from services.routing.app.calls import meters, settle_call
+from services.routing.app.calls import settle_call
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.call_turn import Ask, Seat, take_seat
 from services.routing.app.calls.open_call import Opened
@@ -370,7 +370,7 @@ class Conduct:
             **changes,  # type: ignore[arg-type]  # fields by name
         )
         self._call = call
-        meters.ended(call)
+        settle_call.count(call)
         settle_call.keep(self.desk, call, self._facts, tuple(self.unsent))
         return call
 

@@ -14,6 +14,7 @@ from libs.faults.registry import Category, Scope
 from libs.kernel.deadlines import carry_deadline
 from libs.kernel.money import Money
 from services.routing.app.book_usage import tolerance_of
+from services.routing.app.calls import meters
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.desk import alerts_of, failure_of
 from services.routing.app.record import FIRST_PAUSE_S, PASSING, TRIES
@@ -106,6 +107,14 @@ def cost_of_failed(ended: Try, fault: Fault, supply: Supply) -> Money | None:
 
 async def priced(desk: CallDesk, catalog: Catalog, ended: Try, facts: Facts, report: Report) -> Money:
     """What a try has cost: as its provider says, else its usage by the rule that quoted it, else its quote."""
+    try:
+        return await _priced(desk, catalog, ended, facts, report)
+    except Exception:  # whatever is wrong here, what was paid for is given (SYN-7)
+        log.exception("try %s: its cost could not be told; the quote stands", ended.id)
+        return ended.quote
+
+
+async def _priced(desk: CallDesk, catalog: Catalog, ended: Try, facts: Facts, report: Report) -> Money:
     if report.reported_cost is not None:
         cost = cost_of(ended.quote, report.reported_cost, catalog.fx)
     else:
@@ -127,6 +136,14 @@ async def tell_alerts(desk: CallDesk, raised: Sequence[Alert]) -> None:
     """Keep them."""
     carry_deadline(None)
     await desk.alerts.raise_alerts(raised)
+
+
+def count(call: Call) -> None:
+    """Metrics and traces of an ended call. They never fail it."""
+    try:
+        meters.ended(call)
+    except Exception:
+        log.exception("call %s was not counted", call.id)
 
 
 def keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
