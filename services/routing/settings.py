@@ -94,6 +94,14 @@ class Settings:
                 "renew_interval_s must fit twice into capacity_ttl_s, or slots lapse under running work (CAP-3)",
             ),
             (
+                0 <= self.settle_window_s <= 1 and 0 <= self.look_fresh_s <= 1,
+                "settle_window_s and look_fresh_s must be from 0 to 1: slots and looks would be of yesterday",
+            ),
+            (
+                self.call_retention_s >= 2 * self.capacity_ttl_max_s,
+                f"call_retention_s must be twice {CAPACITY_TTL_MAX} at least, or calls are forgotten while they run",
+            ),
+            (
                 self.capacity_ttl_s <= self.capacity_ttl_max_s,
                 f"capacity_ttl_s must be at most {CAPACITY_TTL_MAX}, or every reservation would be refused (CAP-3)",
             ),

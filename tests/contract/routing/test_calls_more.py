@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -270,6 +271,24 @@ async def test_a_degraded_answer_says_so_and_the_input_is_changed():
         changed = answer.call.degradation
         assert (changed.rule_id, changed.actual_profile, list(changed.dropped_inputs)) == ("less", "less", ["tools"])
         assert (await play.refused("c2", given=given, degradation="strict")).code == "circuit_open_all"
+        await play.settled()
+        told = (await play.desk.alerts.alerts(AlertQuery()))[0]
+        assert sorted((item.kind, item.count) for item in told) == [
+            ("degradation_in_use", 1),
+            ("exact_supply_unavailable", 1),
+        ]
+
+
+async def test_what_may_have_been_paid_counts_against_the_limit():
+    """COST-6, COST-12: an unknown try counts with its quote, so that the next one would go beyond the limit."""
+    offers = chat_catalog()
+    policy = replace(offers.policies["quick"], absolute_cost_limit=Decimal("1.5"))
+    async with house(replace(offers, policies={"quick": policy})) as play:
+        play.script("a/talk", Then(Fault.of("submission_unknown", "reset")))
+        fault = await play.refused()
+        assert fault.code == "cost_limit_exceeded"
+        assert "spent 1.00 + 1.00 > 1.50" in fault.message
+        assert play.provider.sent() == 1
 
 
 # --- Orphans ----------------------------------------------------------------------------------------------------------
@@ -319,10 +338,10 @@ async def test_a_call_that_lives_is_nobodys_orphan():
 
 async def test_calls_are_kept_for_their_time():
     """SYN-11: a record stays as long as it was said, and then goes."""
-    async with house(call_retention_s=100.0) as play:
+    async with house(call_retention_s=300.0) as play:
         await play.invoke()
         await play.settled()
-        play.clock.advance(99)
+        play.clock.advance(299)
         await forget_calls(play.desk)
         assert await play.call()
         play.clock.advance(2)

@@ -26,6 +26,7 @@ from services.routing.domain.capability import misfits
 from services.routing.domain.catalog import Kind, Policy, Timeouts
 from services.routing.domain.request_facts import facts_of, normalised
 from services.routing.domain.task import Failure
+from services.routing.settings import Settings
 from tests.support.worlds import START
 from tests.unit.routing.call_stage import chat_supply
 
@@ -217,6 +218,20 @@ def test_a_policy_is_read_with_its_defaults():
     assert sync_of(Policy("p", 1)) == DEFAULTS
     said = sync_of(Policy("p", 1, sync={"quota_full": "wait", "max_attempts": 1, "selector": "round_robin"}))
     assert (said.quota_full, said.max_attempts, said.selector) == ("wait", 1, "round_robin")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"settle_window_s": 2.0}, "settle_window_s and look_fresh_s"),
+        ({"look_fresh_s": -0.1}, "settle_window_s and look_fresh_s"),
+        ({"call_retention_s": 200.0}, "call_retention_s must be twice POINTSMAN_CAPACITY_TTL_MAX_S"),
+    ],
+)
+def test_a_process_refuses_settings_that_break_a_promise(changes: dict[str, float], reason: str):
+    """SYN-12: named with the reason when they are put together."""
+    with pytest.raises(ValueError, match=reason):
+        Settings(database_url="memory:", **changes)
 
 
 # --- Sizes ------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from libs.kernel.money import Money
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from services.routing.app.calls.call_turn import Ask, Seat
 
 QUOTES_KEPT = 1024
+TOLD_FOR = timedelta(seconds=10)
 
 
 class Quoted:
@@ -88,6 +89,16 @@ class Memory:
     successes: dict[str, datetime] = field(default_factory=dict)
     """By Public Model, when a call of this process last succeeded."""
     room: Room = field(default_factory=Room)
+    told: dict[str, datetime] = field(default_factory=dict)
+    """By key of an alert, when it was last raised here."""
+
+    def is_news(self, key: str, now: datetime) -> bool:
+        """Whether that alert was not raised here for a while; from now on it was."""
+        last = self.told.get(key)
+        if last is not None and now - last < TOLD_FOR:
+            return False
+        self.told[key] = now
+        return True
 
     def rota(self, model: str) -> Rota:
         """Of that model."""

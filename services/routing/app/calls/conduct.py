@@ -122,6 +122,7 @@ class Conduct:
             except Fault as fault:
                 raise self.ended(governance(fault)) from fault
             self._fates = seat.decision.fates
+            self._raise_alerts(seat.decision)
             if seat.lease is not None:
                 return await self._begin(seat)
             if seat.refused is not None:
@@ -175,7 +176,6 @@ class Conduct:
             raise
         self.tries.append(tried)
         self.changed = _changed(decision)
-        self._raise_alerts(decision)
         figures = facts_to_quote(self.kind, decision.input, supply)
         link = f"/v1/calls/{self._call.id}"
         self._facts[tried.id] = settle_call.Facts(
@@ -191,9 +191,12 @@ class Conduct:
         return settle_call.round_of(self._call.id, self._rounds, seat.inputs, seat.decision, outcome, note)
 
     def _raise_alerts(self, decision: Decision) -> None:
-        if decision.alerts:
-            raised = alerts_of(self.desk, decision.alerts, f"/v1/calls/{self._call.id}")
-            self.desk.errands.begin(settle_call.tell_alerts(self.desk, raised))
+        """What a choice, or its want, asks to be told; the same thing now and then, not with every call (TIER-7)."""
+        now = self.desk.now()
+        fresh = [item for item in decision.alerts if self.desk.memory.is_news(f"{item.kind}:{item.subject}", now)]
+        if fresh:
+            raised = alerts_of(self.desk, fresh, f"/v1/calls/{self._call.id}")
+            self.desk.afterwards.begin(settle_call.tell_alerts(self.desk, raised))
 
     # --- What became of a try -----------------------------------------------------------------------------------------
 
