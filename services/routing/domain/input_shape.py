@@ -110,7 +110,9 @@ def _whole(pointer: str, value: Any) -> Iterator[Complaint]:
 def _size(pointer: str, value: Any) -> Iterator[Complaint]:
     sides = str(value).lower().split("x")
     named = isinstance(value, str) and value.lower() in ("auto", "1k", "2k", "4k")
-    if not named and not (isinstance(value, str) and len(sides) == 2 and all(side.isdigit() for side in sides)):
+    if not named and not (
+        isinstance(value, str) and len(sides) == 2 and all(side.isascii() and side.isdigit() for side in sides)
+    ):
         yield pointer, "must be WIDTHxHEIGHT in pixels, for example 1280x720"
 
 
@@ -172,11 +174,26 @@ def _messages(pointer: str, value: Any) -> Iterator[Complaint]:
     for index, message in enumerate(value):
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             yield f"{pointer}/{index}", "must be a message with a role"
+            continue
+        content, calls = message.get("content"), message.get("tool_calls")
+        if not (content is None or isinstance(content, (str, list, tuple))):
+            yield f"{pointer}/{index}/content", "must be a text or a list of parts"
+        if not (calls is None or isinstance(calls, (list, tuple))):
+            yield f"{pointer}/{index}/tool_calls", "must be a list of calls"
 
 
 def _texts(pointer: str, value: Any) -> Iterator[Complaint]:
     if not isinstance(value, (str, list, tuple)):
         yield pointer, "must be a text or a list of texts"
+    elif not isinstance(value, str) and not (_are_tokens(value) or all(isinstance(item, str) for item in value)):
+        for index, item in enumerate(value):
+            if not isinstance(item, str) and not (isinstance(item, (list, tuple)) and _are_tokens(item)):
+                yield f"{pointer}/{index}", "must be a text, or a list of token numbers"
+                return
+
+
+def _are_tokens(value: Iterable[Any]) -> bool:
+    return all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in value)
 
 
 def _unkeepable(pointer: str, value: Any) -> Iterator[Complaint]:

@@ -1,0 +1,68 @@
+"""Whatever JSON comes as the input of a call, the door names what is wrong with it or weighs it."""
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from services.routing.domain.calls.sizing import digest_of, facts_to_quote, tokens_to_reserve
+from services.routing.domain.catalog import Kind
+from services.routing.domain.input_shape import FIELDS, complaints, without
+from tests.unit.routing.call_stage import chat_supply
+
+SYNCHRONOUS = (Kind.CHAT, Kind.EMBEDDING, Kind.IMAGE, Kind.SPEECH, Kind.OCR)
+NAMES = ("role", "content", "type", "text", "tool_calls", "function", "name", "arguments", "url", "image_url")
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
+    max_leaves=8,
+)
+messages = st.lists(
+    st.fixed_dictionaries({"role": st.just("user")}, optional={"content": values, "tool_calls": values}), max_size=3
+)
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> tuple[Kind, dict[str, Any]]:
+    kind = draw(st.sampled_from(SYNCHRONOUS))
+    found = draw(st.dictionaries(st.sampled_from(sorted(FIELDS[kind])), values, max_size=4))
+    if kind is Kind.CHAT:
+        found["messages"] = draw(messages)
+    return kind, found
+
+
+@given(inputs())
+@example((Kind.EMBEDDING, {"input": ["a", 1]}))
+@example((Kind.EMBEDDING, {"input": [[1], "a", None]}))
+@example((Kind.CHAT, {"messages": [{"role": "user", "tool_calls": 5}]}))
+def test_every_input_is_weighed_or_refused(given_: tuple[Kind, dict[str, Any]]):
+    """EDG-3: no input ends in a fault of our own; what no field admits is named, the rest has its figures."""
+    kind, asked = given_
+    wrong = complaints(kind, asked)
+    digest = digest_of(kind, without(asked, wrong, kind))
+    supply = chat_supply("a/talk")
+    assert facts_to_quote(kind, digest, supply).get("input_tokens", 0) >= 0
+    assert tokens_to_reserve(kind, digest, supply) >= 0
+
+
+@pytest.mark.parametrize(
+    "texts, pointer",
+    [
+        (["a", 1], "/input/input/1"),
+        ([1, "a"], "/input/input/0"),
+        ([True], "/input/input/0"),
+        ([[-1]], "/input/input/0"),
+    ],
+)
+def test_texts_and_tokens_are_not_mixed(texts: list[Any], pointer: str):
+    """SYN-11: what is to be embedded is texts, or the tokens of one or of each; a wrong one is named by its place."""
+    assert [found for found, _ in complaints(Kind.EMBEDDING, {"input": texts})] == [pointer]
+
+
+@pytest.mark.parametrize("texts", ["a", ["a", "b"], [1, 2], [[1], [2, 3]], ["a", [1, 2]]])
+def test_texts_and_tokens_are_taken(texts: Any):
+    """SYN-11: every form that OpenAI's clients send is taken."""
+    assert complaints(Kind.EMBEDDING, {"input": texts}) == []
