@@ -45,11 +45,15 @@ class Gathering(Generic[Ask, Answer]):
 
     async def ask(self, ask: Ask) -> Answer:
         """The answer to this one ask; raises its fault, or the one that befell its group."""
+        return await self.begin(ask)
+
+    def begin(self, ask: Ask) -> "asyncio.Future[Answer]":
+        """The answer as it will be: who asks much at once needs no task for each."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((ask, future))
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="group")
-        return await future
+        return future
 
     async def close(self) -> None:
         """Wait for what was asked."""

@@ -42,22 +42,22 @@ class Recorded:
     event: Event
 
 
-class HealthUnit(Protocol):
-    """One unit of work: everything in it is stored together, or nothing."""
+class Outdated(Exception):
+    """An optimistic unit was wrong in what it took for granted; nothing of it is stored."""
+
+
+class OutcomeUnit(Protocol):
+    """What outcomes need of a unit of work: everything in it is stored together, or nothing."""
 
     async def claim(self, outcomes: Sequence[Outcome]) -> frozenset[str]:
         """Take note of outcomes; the ids of the Attempts of which none was known. Call it before `lock`."""
         ...
 
-    async def lock(self, subjects: Collection[Subject] | None) -> dict[Subject, Record]:
-        """The records of these subjects (None = all), retired ones too, locked until the unit ends.
+    async def lock(self, subjects: Collection[Subject]) -> dict[Subject, Record]:
+        """The records of these subjects, retired ones too, locked until the unit ends.
 
         Rows are locked in the order of `Subject`, whatever order is asked for. Unknown subjects are left out.
         """
-        ...
-
-    async def add(self, record: Record, events: Sequence[Event]) -> None:
-        """Store a new subject with its first events. Fault `conflict` if another unit has added it."""
         ...
 
     async def put(self, record: Record, events: Sequence[Event]) -> None:
@@ -65,6 +65,18 @@ class HealthUnit(Protocol):
 
         Fault `revision_conflict` if the stored sequence is not the one that `events` follow.
         """
+        ...
+
+
+class HealthUnit(OutcomeUnit, Protocol):
+    """One unit of work: everything in it is stored together, or nothing."""
+
+    async def lock(self, subjects: Collection[Subject] | None) -> dict[Subject, Record]:
+        """As in any unit; None = all."""
+        ...
+
+    async def add(self, record: Record, events: Sequence[Event]) -> None:
+        """Store a new subject with its first events. Fault `conflict` if another unit has added it."""
         ...
 
     async def lock_catalog_revision(self) -> int:
@@ -81,6 +93,14 @@ class HealthStore(Protocol):
 
     def unit(self) -> AbstractAsyncContextManager[HealthUnit]:
         """A unit of work, committed when the block ends and undone when it raises."""
+        ...
+
+    def optimistic(self) -> AbstractAsyncContextManager[OutcomeUnit]:
+        """A unit of work that may go by what is remembered of records, and take every outcome for new.
+
+        Raises `Outdated` when something else has written meanwhile, when an outcome was known, or when more is put than
+        counts: nothing is stored then, and the work belongs into a `unit`.
+        """
         ...
 
     async def records(self) -> list[Record]:

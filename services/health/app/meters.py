@@ -13,12 +13,19 @@ def _labels(subject: Subject) -> dict[str, str]:
     return {"object_kind": subject.kind.value, "object": subject.id}
 
 
-def observed(subject: Subject, observation: Observation) -> None:
-    """Count an outcome that a subject observed: `success`, or the code of its failure's family."""
-    if isinstance(observation, Success):
-        metrics.PROCESS.counter(names.HEALTH_OUTCOMES, **_labels(subject), result="success").inc()
-    elif isinstance(observation, Failure):
-        metrics.PROCESS.counter(names.HEALTH_OUTCOMES, **_labels(subject), result=observation.family.value).inc()
+def observed(observations: Iterable[tuple[Subject, Observation | None]]) -> None:
+    """Count outcomes that subjects observed: `success`, or the code of a failure's family."""
+    counts: dict[tuple[Subject, str], int] = {}
+    for subject, observation in observations:
+        if isinstance(observation, Success):
+            key = subject, "success"
+        elif isinstance(observation, Failure):
+            key = subject, observation.family.value
+        else:
+            continue
+        counts[key] = counts.get(key, 0) + 1
+    for (subject, result), count in counts.items():
+        metrics.PROCESS.counter(names.HEALTH_OUTCOMES, **_labels(subject), result=result).inc(count)
 
 
 def moved(subject: Subject, events: Iterable[Event]) -> None:

@@ -1,7 +1,9 @@
 """Attempts have ended: their Channels and Supplies observe it, those of one moment in one unit of work."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from datetime import datetime
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
@@ -12,10 +14,13 @@ from services.health.domain.breaker import step
 from services.health.domain.events import Event
 from services.health.domain.observations import Observation, Outcome, dealt
 from services.health.domain.subjects import Subject
-from services.health.ports import HealthStore, Record, Recorded
+from services.health.ports import HealthStore, OutcomeUnit, Outdated, Record, Recorded
 
 EVERYBODYS = frozenset({"governance_backend_down", "revision_conflict"})
 """Faults that befell a whole group; any other is one outcome's own."""
+
+
+Observer = tuple[Subject, Observation | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +46,32 @@ class ReportOutcome:
             self._report, lambda outcome: outcome.attempt_id, shared=_is_everybodys
         )
 
-    async def __call__(self, outcome: Outcome) -> Reported:
+    def __call__(self, outcome: Outcome) -> Awaitable[Reported]:
         """Record and step. Fault `source_not_configured` for a Channel or Supply that was never declared."""
-        return await self._group.ask(outcome)
+        return self._group.begin(outcome)
 
     async def _report(self, outcomes: Sequence[Outcome]) -> Sequence[Reported]:
-        async with self._store.unit() as unit:
+        try:
+            return await self._stepped(outcomes, self._store.optimistic())
+        except Outdated:
+            return await self._stepped(outcomes, self._store.unit())
+
+    async def _stepped(
+        self, outcomes: Sequence[Outcome], work: AbstractAsyncContextManager[OutcomeUnit]
+    ) -> Sequence[Reported]:
+        async with work as unit:
             new = await unit.claim(outcomes)
-            fresh = [outcome for outcome in outcomes if outcome.attempt_id in new]
-            steps = _Steps(await unit.lock({subject for outcome in fresh for subject, _ in _observers(outcome)}))
-            told = {outcome.attempt_id: steps.take(outcome, self._clock) for outcome in fresh}
-            for subject in sorted(steps.changed):
-                await unit.put(steps.records[subject], steps.changed[subject])
-        self._tell(fresh, [item for recorded in told.values() for item in recorded])
+            fresh = [(outcome.attempt_id, _observers(outcome)) for outcome in outcomes if outcome.attempt_id in new]
+            steps = _Steps(await unit.lock({subject for _, observers in fresh for subject, _ in observers}))
+            told = {attempt: steps.take(observers, self._clock.now()) for attempt, observers in fresh}
+            for record, events in steps.changed():
+                await unit.put(record, events)
+        self._tell([observer for _, observers in fresh for observer in observers], told.values())
         return [Reported(outcome.attempt_id in new, tuple(told.get(outcome.attempt_id, ()))) for outcome in outcomes]
 
-    def _tell(self, fresh: Sequence[Outcome], recorded: Sequence[Recorded]) -> None:
-        for outcome in fresh:
-            for subject, observation in _observers(outcome):
-                if observation is not None:
-                    meters.observed(subject, observation)
+    def _tell(self, observed: Sequence[Observer], told: Iterable[Sequence[Recorded]]) -> None:
+        meters.observed(observed)
+        recorded = [stored for each in told for stored in each]
         for stored in recorded:
             meters.moved(stored.subject, (stored.event,))
         if recorded:
@@ -71,30 +82,41 @@ class _Steps:
     """The machines of a unit as they go on, and the events of each, in order."""
 
     def __init__(self, records: dict[Subject, Record]) -> None:
-        self.records = records
-        self.changed: dict[Subject, list[Event]] = {}
+        self._records = records
+        self._breakers = {subject: record.breaker for subject, record in records.items()}
+        self._events: dict[Subject, list[Event]] = {}
 
-    def take(self, outcome: Outcome, clock: Clock) -> list[Recorded]:
+    def changed(self) -> list[tuple[Record, Sequence[Event]]]:
+        """What is to be stored, in the order of subjects, and the events that led there."""
+        return [
+            (self._records[subject].advanced(self._breakers[subject], self._events[subject]), self._events[subject])
+            for subject in sorted(self._events)
+        ]
+
+    def take(self, observers: Sequence[Observer], now: datetime) -> list[Recorded]:
         """Step both machines."""
-        observers = _observers(outcome)
         for subject, _ in observers:
-            if subject not in self.records:
+            if subject not in self._records:
                 raise Fault.of("source_not_configured", f"{subject} was never declared to health")
-        return [stored for observer in observers for stored in self._step(*observer, clock)]
+        recorded: list[Recorded] = []
+        for subject, observation in observers:
+            if observation is not None:
+                recorded += self._step(subject, observation, now)
+        return recorded
 
-    def _step(self, subject: Subject, observation: Observation | None, clock: Clock) -> list[Recorded]:
-        if observation is None:
-            return []
-        record = self.records[subject]
-        breaker, events = step(record.breaker, observation, clock.now())
-        if breaker != record.breaker or events:
-            self.records[subject] = record.advanced(breaker, events)
-            self.changed.setdefault(subject, []).extend(events)
-        first = record.sequence + 1
+    def _step(self, subject: Subject, observation: Observation, now: datetime) -> Sequence[Recorded]:
+        before = self._breakers[subject]
+        breaker, events = step(before, observation, now)
+        if breaker is before and not events:
+            return ()
+        self._breakers[subject] = breaker
+        known = self._events.setdefault(subject, [])
+        first = self._records[subject].sequence + len(known) + 1
+        known += events
         return [Recorded(0, subject, first + index, event) for index, event in enumerate(events)]
 
 
-def _observers(outcome: Outcome) -> tuple[tuple[Subject, Observation | None], ...]:
+def _observers(outcome: Outcome) -> tuple[Observer, Observer]:
     """The Channel first."""
     of_channel, of_supply = dealt(outcome)
     return (Subject.channel(outcome.channel_id), of_channel), (Subject.supply(outcome.supply_id), of_supply)

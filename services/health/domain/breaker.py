@@ -27,7 +27,7 @@ from services.health.domain.observations import (
     SupplyFailure,
 )
 from services.health.domain.states import LADDER, SHUT, TABLE, Signal, State
-from services.health.domain.statistics import rates
+from services.health.domain.statistics import counted
 from services.health.domain.subjects import Kind
 from services.health.domain.tally import EMPTY, Tally
 from services.health.domain.thresholds import Thresholds
@@ -106,7 +106,8 @@ def _succeeded(breaker: Breaker, success: Success, at: datetime, now: datetime) 
     health, thresholds = breaker.health, breaker.thresholds
     if health.state in SHUT or (health.state in LADDER and success.epoch != health.epoch):
         return breaker, (_remark(breaker, history.STALE_IGNORED, "success", success.attempt_id, at),)
-    breaker = replace(breaker, tally=breaker.tally.succeeded(at, thresholds))
+    tally = breaker.tally.succeeded(at, thresholds)
+    breaker = Breaker(breaker.kind, breaker.configured, thresholds, health, tally)
     if health.state in LADDER:
         count = health.recovery_successes + 1
         return _move(breaker, RUNGS[count], at, "probe_succeeded", success.attempt_id, successes=count)
@@ -140,9 +141,9 @@ def _heard(breaker: Breaker, news: SupplyFailure, at: datetime) -> Stepped:
 def _judged(breaker: Breaker, at: datetime, now: datetime, attempt_id: str, failure: Failure | None) -> Stepped:
     """A closed circuit after one more outcome: open it, degrade it, restore it, or leave it."""
     tally, thresholds = breaker.tally, breaker.thresholds
-    window = rates(tally.window, now, thresholds.window_s)
-    counts = window.samples >= thresholds.failure_rate_min
-    rate = window.failure_rate if counts else 0.0
+    good, bad = counted(tally.window, now, thresholds.window_s)
+    counts = good + bad >= thresholds.failure_rate_min
+    rate = bad / (good + bad) if counts and bad else 0.0
     if failure is not None and tally.family_failures >= FAILURES_TO_OPEN[failure.family](thresholds):
         cooldown = _cooldown_s(failure, thresholds)
         return _move(breaker, Signal.TRIPPED, at, failure.code, attempt_id, cooldown_s=cooldown)

@@ -32,11 +32,6 @@ class Rates:
         """Outcomes in the window."""
         return self.good + self.bad
 
-    @property
-    def failure_rate(self) -> float:
-        """Failures per outcome, 0 without samples."""
-        return self.bad / self.samples if self.samples else 0.0
-
 
 def _number(at: datetime, window_s: float) -> int:
     return floor(at.timestamp() * SLOTS / window_s)
@@ -45,6 +40,16 @@ def _number(at: datetime, window_s: float) -> int:
 def recorded(window: tuple[Slot, ...], at: datetime, good: bool, window_s: float) -> tuple[Slot, ...]:
     """The window with one more outcome, in order of time, and without the slots that the newest one pushes out."""
     number = _number(at, window_s)
+    if window and window[-1].number <= number:  # nearly always: what ends now is the newest there is
+        last = window[-1]
+        kept = window
+        if last.number == number:
+            kept, good_before, bad_before = window[:-1], last.good, last.bad
+        else:
+            good_before = bad_before = 0
+        if kept and kept[0].number <= number - SLOTS:
+            kept = tuple([slot for slot in kept if slot.number > number - SLOTS])
+        return (*kept, Slot(number, good_before + int(good), bad_before + int(not good)))
     slots = {slot.number: slot for slot in window}
     before = slots.get(number, Slot(number, 0, 0))
     slots[number] = Slot(number, before.good + int(good), before.bad + int(not good))
@@ -52,11 +57,20 @@ def recorded(window: tuple[Slot, ...], at: datetime, good: bool, window_s: float
     return tuple(slots[key] for key in sorted(slots) if key > oldest)
 
 
+def counted(window: tuple[Slot, ...], now: datetime, window_s: float) -> tuple[int, int]:
+    """What went well and what did not in the last `window_s` seconds."""
+    oldest = _number(now, window_s) - SLOTS
+    good = bad = 0
+    for slot in window:
+        if slot.number > oldest:
+            good += slot.good
+            bad += slot.bad
+    return good, bad
+
+
 def rates(window: tuple[Slot, ...], now: datetime, window_s: float) -> Rates:
     """The figures of the last `window_s` seconds."""
-    oldest = _number(now, window_s) - SLOTS
-    live = [slot for slot in window if slot.number > oldest]
-    good, bad = sum(slot.good for slot in live), sum(slot.bad for slot in live)
+    good, bad = counted(window, now, window_s)
     if not good + bad:
         return Rates(0, 0, None, None, None)
     low, high = wilson(good, good + bad)

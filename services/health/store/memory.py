@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from services.health.domain.events import Event
 from services.health.domain.observations import Outcome
 from services.health.domain.states import State
 from services.health.domain.subjects import Subject
-from services.health.ports import HealthUnit, Record, Recorded
+from services.health.ports import HealthUnit, OutcomeUnit, Record, Recorded
 
 
 @dataclass(slots=True)
@@ -36,6 +36,10 @@ class MemoryHealthStore:
             unit = _Unit(self._contents)
             yield unit
             unit.commit()
+
+    def optimistic(self) -> AbstractAsyncContextManager[OutcomeUnit]:
+        """Nothing is cheaper than a unit here."""
+        return self.unit()
 
     async def records(self) -> list[Record]:
         """All records."""

@@ -10,7 +10,7 @@ Laws of this file:
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 
 from sqlalchemy import delete, insert, select, text, update
@@ -23,7 +23,8 @@ from services.health.domain.events import Event
 from services.health.domain.observations import Outcome
 from services.health.domain.states import State
 from services.health.domain.subjects import Kind, Subject
-from services.health.ports import HealthUnit, Record, Recorded
+from services.health.ports import HealthUnit, OutcomeUnit, Record, Recorded
+from services.health.store.optimistic import OptimisticUnits
 from services.health.store.rows import event_row, outcome_row, record_of, recorded_of, row_of
 from services.health.store.tables import HEALTH, catalog, health_event
 from services.health.store.tables import outcome as outcome_table
@@ -44,12 +45,17 @@ class PostgresHealthStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._optimistic = OptimisticUnits(database.lane(by_index=True))
 
     @asynccontextmanager
     async def unit(self) -> AsyncIterator[HealthUnit]:
         """A unit of work in one transaction."""
         async with self._database.unit() as tx:
             yield _Unit(tx)
+
+    def optimistic(self) -> AbstractAsyncContextManager[OutcomeUnit]:
+        """One statement, where what is remembered holds."""
+        return self._optimistic.unit() if self._optimistic.worth_a_guess() else self.unit()
 
     async def records(self) -> list[Record]:
         """All records, in one snapshot."""

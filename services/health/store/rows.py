@@ -5,8 +5,6 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping
-
 from services.health.domain.breaker import Breaker
 from services.health.domain.events import Event, Health
 from services.health.domain.observations import Family, Outcome
@@ -16,9 +14,10 @@ from services.health.domain.subjects import Kind, Subject
 from services.health.domain.tally import Sighting, Tally
 from services.health.domain.thresholds import Thresholds
 from services.health.ports import Record, Recorded
+from services.health.store.tables import outcome as outcome_table
 
 
-def record_of(kind: Kind, row: RowMapping) -> Record:
+def record_of(kind: Kind, row: Mapping[Any, Any]) -> Record:
     """The record of a row of `channel_health` or `supply_health`."""
     health = Health(
         state=State(row["state"]),
@@ -86,7 +85,7 @@ def event_row(subject: Subject, sequence: int, event: Event) -> dict[str, Any]:
     }
 
 
-def recorded_of(row: RowMapping) -> Recorded:
+def recorded_of(row: Mapping[Any, Any]) -> Recorded:
     """The stored event of a row."""
     event = Event(
         kind=row["kind"],
@@ -105,17 +104,25 @@ def recorded_of(row: RowMapping) -> Recorded:
 
 def outcome_row(outcome: Outcome) -> dict[str, Any]:
     """The row of an outcome; without a code it was a success."""
+    return dict(zip(_OUTCOME, outcome_values(outcome), strict=True))
+
+
+def outcome_values(outcome: Outcome) -> tuple[Any, ...]:
+    """The same without names, in the order of the columns."""
     failure = outcome.failure
-    return {
-        "attempt_id": outcome.attempt_id,
-        "channel_id": outcome.channel_id,
-        "supply_id": outcome.supply_id,
-        "channel_epoch": outcome.channel_epoch,
-        "supply_epoch": outcome.supply_epoch,
-        "category": failure.category.value if failure else None,
-        "scope": failure.scope.value if failure else None,
-        "code": failure.code if failure else None,
-        "retry_after_s": failure.retry_after_s if failure else None,
-        "observed_at": outcome.observed_at,
-        "dispatched_at": outcome.dispatched_at,
-    }
+    return (
+        outcome.attempt_id,
+        outcome.channel_id,
+        outcome.supply_id,
+        outcome.channel_epoch,
+        outcome.supply_epoch,
+        failure.category.value if failure else None,
+        failure.scope.value if failure else None,
+        failure.code if failure else None,
+        failure.retry_after_s if failure else None,
+        outcome.observed_at,
+        outcome.dispatched_at,
+    )
+
+
+_OUTCOME = tuple(column.name for column in outcome_table.c)
