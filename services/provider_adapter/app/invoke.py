@@ -13,6 +13,7 @@ from services.provider_adapter.domain.exchange import Phase
 from services.provider_adapter.domain.inputs import encoded
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Result
+from services.provider_adapter.domain.outputs import readable
 
 
 class InvokeCall:
@@ -45,7 +46,7 @@ class InvokeCall:
         spent_s = self._clock.monotonic() - begun
         answered = await aside(len(response.body), lambda: call.parse(response, job))
         self._conversation.notice(line, Phase.SUBMIT, answered.unknown_fields)
-        return Invoked(answered.output, answered.report, first_token_s=spent_s)
+        return Invoked(readable(answered.output), answered.report, first_token_s=spent_s)
 
     async def _made(self, line: Line, job: Job, watch: Watch) -> Invoked:
         begun = self._clock.monotonic()

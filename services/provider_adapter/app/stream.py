@@ -20,6 +20,7 @@ from services.provider_adapter.domain.calls import Piece, Report, StreamReader, 
 from services.provider_adapter.domain.chunks import chunk_of
 from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpResponse, Phase
 from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.outputs import readable
 from services.provider_adapter.ports import Streaming
 
 
@@ -84,7 +85,7 @@ class StreamCall:
         answered = line.adapter.calls(job.kind).parse(response, job)
         self._conversation.notice(line, Phase.STREAM, answered.unknown_fields)
         spent_s = self._clock.monotonic() - progress.begun_s
-        yield chunk_of(answered.output)
+        yield chunk_of(readable(answered.output))
         yield Ended(answered.report, spent_s)
 
     async def _told(
@@ -124,9 +125,9 @@ class StreamCall:
         if any(piece.token for piece in pieces):
             progress.heard(self._clock.monotonic())
         elif not progress.pieces:
-            held += [piece.chunk for piece in pieces]
+            held += [readable(piece.chunk) for piece in pieces]
             return []
-        chunks = [*held, *(piece.chunk for piece in pieces)]
+        chunks = [*held, *(readable(piece.chunk) for piece in pieces)]
         held.clear()
         progress.pieces += len(chunks)
         return chunks

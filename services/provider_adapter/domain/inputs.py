@@ -4,7 +4,9 @@ A long conversation passes through this context as the bytes that it came in.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -14,6 +16,7 @@ from libs.faults.fault import Fault
 SHORT_BYTES = 64
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _NOTHING = object()
+_HALF = re.compile("[\ud800-\udfff]")
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _value = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
@@ -117,5 +120,21 @@ def raw_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def encoded(body: Any) -> bytes:
-    """A request's or an output's JSON, without spaces."""
-    return _encode(body)
+    """A request's or an output's JSON, without spaces, and without half characters, which UTF-8 does not have."""
+    try:
+        return _encode(body)
+    except UnicodeEncodeError:
+        return _encode(mended(body))
+
+
+def mended(value: Any) -> Any:
+    """The value as every reader of JSON takes it: half an emoji as U+FFFD, a number that is none as null."""
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {mended(name): mended(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [mended(item) for item in value]
+    return value

@@ -4,6 +4,7 @@ import json
 from contextlib import aclosing
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -147,3 +148,12 @@ async def test_a_stream_is_its_words_and_its_end(words: list[str], cut: int) -> 
         given_out = "".join(json.loads(chunk)["choices"][0]["delta"].get("content", "") for chunk in truncated.chunks)
         assert "".join(words).startswith(given_out)
         assert end.code == ("stream_interrupted" if truncated.chunks else "submission_unknown")
+
+
+async def test_half_an_emoji_does_not_end_a_stream() -> None:
+    """SYN-7: a piece with half a character is handed on in a form that every reader of JSON takes."""
+    half = b'data: {"choices": [{"index": 0, "delta": {"content": "a\\ud83d"}}]}\n\n'
+    end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\n'
+    listener = Listener(PlayedStream([said(""), half, end, DONE]))
+    assert isinstance(await listener.hear(), Ended)
+    assert msgspec.json.decode(listener.chunks[1])["choices"][0]["delta"] == {"content": "a\ufffd"}
