@@ -7,18 +7,20 @@ import grpc
 from grpc import aio
 
 from libs.rpc.address import Address, Transport
-from libs.rpc.limits import MESSAGE_LIMIT_BYTES, METADATA_OPTIONS
+from libs.rpc.limits import ANSWER_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, METADATA_OPTIONS
 from libs.rpc.loopback import PROCESS, LoopbackChannel, LoopbackRegistry
 
 KEEPALIVE_TIME_MS = 30_000
 KEEPALIVE_TIMEOUT_MS = 10_000
 
 
-def channel_options(message_limit_bytes: int = MESSAGE_LIMIT_BYTES) -> list[tuple[str, Any]]:
+def channel_options(
+    message_limit_bytes: int = MESSAGE_LIMIT_BYTES, answer_limit_bytes: int = ANSWER_LIMIT_BYTES
+) -> list[tuple[str, Any]]:
     """The arguments of every client connection."""
     return [
         ("grpc.max_send_message_length", message_limit_bytes),
-        ("grpc.max_receive_message_length", message_limit_bytes),
+        ("grpc.max_receive_message_length", answer_limit_bytes),
         *METADATA_OPTIONS,
         # Also stops gRPC's transparent retries: whether to send again is for the caller, who knows what was sent.
         ("grpc.enable_retries", 0),
@@ -51,14 +53,15 @@ def open_channel(
     registry: LoopbackRegistry = PROCESS,
     credentials: grpc.ChannelCredentials | None = None,
     message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+    answer_limit_bytes: int = ANSWER_LIMIT_BYTES,
 ) -> aio.Channel:
     """A channel to `address`; call on the event loop that will use it. Nothing is connected before the first call.
 
     `credentials` make it mutual TLS (TCP only); without them the connection is plain.
     """
     if address.transport is Transport.LOOPBACK:
-        return LoopbackChannel(registry, message_limit_bytes)
-    options = [*channel_options(message_limit_bytes), spreading(address)]
+        return LoopbackChannel(registry, message_limit_bytes, answer_limit_bytes)
+    options = [*channel_options(message_limit_bytes, answer_limit_bytes), spreading(address)]
     if address.transport is Transport.UNIX:
         # Some peers reject a path as the name of an authority; the socket file is the authority.
         options.append(("grpc.default_authority", "localhost"))

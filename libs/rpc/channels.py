@@ -15,7 +15,7 @@ from opentelemetry import trace
 
 from libs.rpc.address import LOOPBACK, Address, parse_peer
 from libs.rpc.channel import open_channel
-from libs.rpc.limits import MESSAGE_LIMIT_BYTES
+from libs.rpc.limits import ANSWER_LIMIT_BYTES, MESSAGE_LIMIT_BYTES
 from libs.rpc.loopback import PROCESS, LoopbackRegistry
 from libs.rpc.outgoing import OutgoingChannel
 
@@ -33,13 +33,14 @@ class Channels:
         caller: str = "",
         credentials: grpc.ChannelCredentials | None = None,
         message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+        answer_limit_bytes: int = ANSWER_LIMIT_BYTES,
         tracer: trace.Tracer | None = None,
     ) -> None:
         self._addresses = dict(addresses or {})
         self._registry = registry
         self._caller = caller
         self._credentials = credentials
-        self._limit = message_limit_bytes
+        self._limits = message_limit_bytes, answer_limit_bytes
         self._tracer = tracer
         self._open: dict[Address, aio.Channel] = {}
         self._outgoing: dict[str, OutgoingChannel] = {}
@@ -74,7 +75,7 @@ class Channels:
             address = self.address(context)
             inner = self._open.get(address)
             if inner is None:
-                inner = self._open[address] = open_channel(address, self._registry, self._credentials, self._limit)
+                inner = self._open[address] = open_channel(address, self._registry, self._credentials, *self._limits)
             channel = self._outgoing[context] = OutgoingChannel(inner, self._caller, self._tracer)
         return channel
 
@@ -85,7 +86,8 @@ class Channels:
             registry=self._registry,
             caller=caller,
             credentials=self._credentials,
-            message_limit_bytes=self._limit,
+            message_limit_bytes=self._limits[0],
+            answer_limit_bytes=self._limits[1],
             tracer=self._tracer,
         )
         view._open = self._open

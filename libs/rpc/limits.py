@@ -1,7 +1,11 @@
-"""The limits of one message and one connection, equal on every transport and on both sides."""
+"""The limits of one message and one connection, equal on every transport."""
 
 # gRPC's own default for receiving; set explicitly so that sending fails early too. Media travels as digests.
 MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
+
+# What is asked stays small, for anybody may send it; what is answered may have been paid for, and vectors travel as
+# text: 2,048 of 3,072 numbers are some 140 MB.
+ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 
 # A fault with many field errors is large, and it travels as metadata. gRPC's own limits are 8 KiB (from there calls
 # fail at random) and 16 KiB (from there all fail).

@@ -21,7 +21,7 @@ from typing import Any, Self
 import grpc
 from grpc import aio
 
-from libs.rpc.limits import MESSAGE_LIMIT_BYTES
+from libs.rpc.limits import ANSWER_LIMIT_BYTES, MESSAGE_LIMIT_BYTES
 from libs.rpc.loopback_calls import (
     StreamStreamCall,
     StreamUnaryCall,
@@ -78,9 +78,14 @@ PROCESS = LoopbackRegistry()
 class LoopbackChannel(aio.Channel):
     """A `grpc.aio.Channel` to the servicers of this process. Made and used on one event loop."""
 
-    def __init__(self, registry: LoopbackRegistry = PROCESS, message_limit_bytes: int = MESSAGE_LIMIT_BYTES) -> None:
+    def __init__(
+        self,
+        registry: LoopbackRegistry = PROCESS,
+        message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+        answer_limit_bytes: int = ANSWER_LIMIT_BYTES,
+    ) -> None:
         self._registry = registry
-        self._limit = message_limit_bytes
+        self._limits = message_limit_bytes, answer_limit_bytes
         self._active: set[Exchange] = set()
         self._closed = asyncio.Event()
 
@@ -163,7 +168,7 @@ class LoopbackChannel(aio.Channel):
         if self._closed.is_set():
             raise aio.UsageError("Channel is closed.")
         given: Metadata = tuple(metadata) if metadata else ()
-        return Exchange(path, timeout, given, self._active, self._limit)
+        return Exchange(path, timeout, given, self._active, *self._limits)
 
     def serve(self, exchange: Exchange, run: Callable[[Exchange, Any, Any], Any], request: Any) -> None:
         """Start the handler of the call, or end the call when there is none."""
@@ -325,8 +330,8 @@ def _answer(context: LoopbackContext, exchange: Exchange, handler: Any, response
     if exchange.done:
         return
     raw = response if handler.response_serializer is None else handler.response_serializer(response)
-    if len(raw) > exchange.limit:
-        exchange.finish(grpc.StatusCode.RESOURCE_EXHAUSTED, too_large("Sent", raw, exchange.limit))
+    if len(raw) > exchange.answer_limit:
+        exchange.finish(grpc.StatusCode.RESOURCE_EXHAUSTED, too_large("Sent", raw, exchange.answer_limit))
     else:
         context.complete(raw)
 

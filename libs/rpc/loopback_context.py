@@ -42,9 +42,11 @@ class LoopbackContext(aio.ServicerContext):
         assert self._exchange.responses is not None
         encode = self._handler.response_serializer
         raw = message if encode is None else encode(message)
-        if len(raw) > self._exchange.limit:
+        if len(raw) > self._exchange.answer_limit:
             self._aborted = True
-            self._exchange.finish(grpc.StatusCode.RESOURCE_EXHAUSTED, too_large("Sent", raw, self._exchange.limit))
+            self._exchange.finish(
+                grpc.StatusCode.RESOURCE_EXHAUSTED, too_large("Sent", raw, self._exchange.answer_limit)
+            )
             raise aio.AbortError("the message is too large")
         if self._exchange.initial_metadata is None:
             self._exchange.send_initial(())

@@ -86,19 +86,26 @@ class Exchange:
     """The state of one call."""
 
     __slots__ = (
-        "_active", "_callbacks", "_initial_waiter", "_timer", "_waiter", "code", "deadline", "details", "done",
-        "initial_metadata", "limit", "locally_cancelled", "loop", "metadata", "path", "requests", "response",
+        "_active", "_callbacks", "_initial_waiter", "_timer", "_waiter", "answer_limit", "code", "deadline", "details",
+        "done", "initial_metadata", "limit", "locally_cancelled", "loop", "metadata", "path", "requests", "response",
         "responses", "running", "task", "trailing_metadata",
     )  # fmt: skip
 
     def __init__(
-        self, path: str, timeout: float | None, metadata: Metadata, active: "set[Exchange]", limit: int
+        self,
+        path: str,
+        timeout: float | None,
+        metadata: Metadata,
+        active: "set[Exchange]",
+        limit: int,
+        answer_limit: int,
     ) -> None:
         loop = asyncio.get_running_loop()
         self.loop = loop
         self.path = path
         self.metadata = metadata
         self.limit = limit
+        self.answer_limit = answer_limit
         self.done = False
         self.code: grpc.StatusCode | None = None
         self.details = ""

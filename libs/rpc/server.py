@@ -26,7 +26,7 @@ from libs.rpc.interceptors.faults import FaultsInterceptor
 from libs.rpc.interceptors.identity import IdentityInterceptor
 from libs.rpc.interceptors.incoming import Interceptor
 from libs.rpc.interceptors.telemetry import TelemetryInterceptor
-from libs.rpc.limits import MESSAGE_LIMIT_BYTES, METADATA_OPTIONS
+from libs.rpc.limits import ANSWER_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, METADATA_OPTIONS
 from libs.rpc.loopback import PROCESS, LoopbackRegistry
 from libs.rpc.loopback_exchange import Exchange
 from libs.rpc.reflection import reflection_handlers
@@ -42,10 +42,10 @@ _SERVING = health_pb2.HealthCheckResponse.SERVING
 _NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 
 
-def server_options(message_limit_bytes: int) -> list[tuple[str, Any]]:
+def server_options(message_limit_bytes: int, answer_limit_bytes: int) -> list[tuple[str, Any]]:
     """The arguments of every gRPC server."""
     return [
-        ("grpc.max_send_message_length", message_limit_bytes),
+        ("grpc.max_send_message_length", answer_limit_bytes),
         ("grpc.max_receive_message_length", message_limit_bytes),
         *METADATA_OPTIONS,
         # Off, or a second process on the same port would take half of the calls in silence.
@@ -73,6 +73,7 @@ class RpcServer:
         admin: Address | None = None,
         credentials: grpc.ServerCredentials | None = None,
         message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+        answer_limit_bytes: int = ANSWER_LIMIT_BYTES,
         call_limit: int | None = None,
         assumed_deadline_s: float | None = None,
         admit: Admit | None = None,
@@ -85,7 +86,7 @@ class RpcServer:
         self._registry = registry
         self._admin_address = admin
         self._credentials = credentials
-        self._limit = message_limit_bytes
+        self._limits = message_limit_bytes, answer_limit_bytes
         self.running = RunningCalls(call_limit)
         self._chain = HandlerChain(
             FaultsInterceptor(new_reference, self.running.stopped),
@@ -208,7 +209,7 @@ class RpcServer:
 
     async def _open(self, addresses: Sequence[Address], handlers: Mapping[str, Any]) -> dict[Address, Address]:
         """Serve these handlers on these addresses; the addresses as bound."""
-        server = aio.server(options=server_options(self._limit))
+        server = aio.server(options=server_options(*self._limits))
         server.add_generic_rpc_handlers((_Handlers(handlers),))
         bound = {address: self._bind(server, address) for address in addresses}
         await server.start()

@@ -154,7 +154,7 @@ async def serve(listen: str, bare: bool) -> None:
     """The server's process: tell the address, then the processor time whenever asked, until stdin ends."""
     address = parse(listen)
     if bare:
-        plain = aio.server(options=server_options(4 * 1024 * 1024))
+        plain = aio.server(options=server_options(4 * 1024 * 1024, 4 * 1024 * 1024))
         pb2_grpc.add_EchoServiceServicer_to_server(servicer(), plain)
         print(f"127.0.0.1:{plain.add_insecure_port(address.listen)}", flush=True)
         await plain.start()

@@ -153,7 +153,7 @@ class Network:
         left = 5.0 if not awaited else exchange.time_remaining()
         if awaited and exchange.done:
             return  # given up before it came: the connection says so first
-        twin = Exchange(exchange.path, left, exchange.metadata, set(), exchange.limit)
+        twin = Exchange(exchange.path, left, exchange.metadata, set(), exchange.limit, exchange.answer_limit)
         callee.inbound[twin] = exchange if awaited else None
         twin.on_done(lambda: self._answer(callee, twin))
         self._handle(callee, twin, run, request)

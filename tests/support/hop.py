@@ -98,17 +98,21 @@ class Hops:
             return parse(f"unix:{self._folder}/{len(self._open)}.sock")
         return LOOPBACK if self.transport is Transport.LOOPBACK else parse("127.0.0.1:0")
 
-    async def open(self, caller: str = "", message_limit_bytes: int = 1024 * 1024, **given: Any) -> Hop:
+    async def open(
+        self, caller: str = "", message_limit_bytes: int = 1024 * 1024, answer_limit_bytes: int = 0, **given: Any
+    ) -> Hop:
         """Start a server; behaviours go to the servicer, everything else to `RpcServer`."""
         behaviours = {name: given.pop(name) for name in KINDS if name in given}
+        limits = {
+            "message_limit_bytes": message_limit_bytes,
+            "answer_limit_bytes": answer_limit_bytes or message_limit_bytes,
+        }
         registry, metrics, address = LoopbackRegistry(), Metrics(), self.address()
-        server = RpcServer(
-            [address], registry=registry, metrics=metrics, message_limit_bytes=message_limit_bytes, **given
-        )
+        server = RpcServer([address], registry=registry, metrics=metrics, **limits, **given)
         server.add(lambda s: pb2_grpc.add_EchoServiceServicer_to_server(servicer(**behaviours), s))
         await server.start()
         bound = server.bound[address]
-        channels = Channels({"echo": bound}, registry=registry, caller=caller, message_limit_bytes=message_limit_bytes)
+        channels = Channels({"echo": bound}, registry=registry, caller=caller, **limits)
         hop = Hop(server, channels, bound, metrics)
         self._open.append(hop)
         return hop

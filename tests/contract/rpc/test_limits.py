@@ -34,6 +34,24 @@ async def test_a_message_over_the_limit_does_not_travel(hops: Hops, kind: str, s
     assert (fault.code, fault.retryable) == ("transport_limit", False)
 
 
+async def test_an_answer_may_be_larger_than_what_was_asked(hops: Hops):
+    """OPS-4 SYN-7: answers have a limit of their own, above that of requests: what was paid for must travel."""
+
+    async def large(request, context):
+        return pb2.EchoResponse(payload=b"x" * (4 * LIMIT))
+
+    async def large_stream(request, context):
+        yield pb2.EchoResponse(payload=b"x" * (4 * LIMIT))
+
+    hop = await hops.open(
+        unary=large, server_stream=large_stream, message_limit_bytes=LIMIT, answer_limit_bytes=5 * LIMIT
+    )
+    for kind in ("unary", "server_stream"):
+        await hop.call(kind, pb2.EchoRequest())
+        with pytest.raises(aio.AioRpcError):
+            await hop.call(kind, pb2.EchoRequest(payload=b"x" * (LIMIT + 1)))
+
+
 async def test_a_message_at_the_limit_travels(hops: Hops):
     """OPS-4: the limit itself is allowed."""
     hop = await hops.open(message_limit_bytes=LIMIT)

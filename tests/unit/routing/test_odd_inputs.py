@@ -6,6 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from libs.rpc.limits import ANSWER_LIMIT_BYTES
+from services.routing.domain.calls.admission import NUMBERS_AT_MOST, beyond_an_answer
 from services.routing.domain.calls.sizing import digest_of, facts_to_quote, tokens_to_reserve
 from services.routing.domain.catalog import Kind
 from services.routing.domain.input_shape import FIELDS, complaints, without
@@ -66,3 +68,16 @@ def test_texts_and_tokens_are_not_mixed(texts: list[Any], pointer: str):
 def test_texts_and_tokens_are_taken(texts: Any):
     """SYN-11: every form that OpenAI's clients send is taken."""
     assert complaints(Kind.EMBEDDING, {"input": texts}) == []
+
+
+@pytest.mark.parametrize(
+    "texts, dimensions, refused",
+    [(2048, 3072, False), (3256, None, True), (100_000, None, True), (100_000, 1, False), (1, 1e300, False)],
+)
+def test_vectors_that_no_answer_carries_are_refused_before_they_are_paid_for(
+    texts: int, dimensions: float | None, refused: bool
+):
+    """SYN-7 SYN-11: as many texts as fit one answer are taken, with as many numbers each as were asked for."""
+    digest = digest_of(Kind.EMBEDDING, {"input": ["a"] * texts, "dimensions": dimensions})
+    assert [pointer for pointer, _ in beyond_an_answer(Kind.EMBEDDING, digest)] == ["/input/input"] * refused
+    assert NUMBERS_AT_MOST * 25 < ANSWER_LIMIT_BYTES

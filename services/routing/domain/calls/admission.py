@@ -1,6 +1,8 @@
 """A synchronous request at the door (SEL-1, SEL-2, SYN-12): as `domain.admission`, for input that is not copied."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from libs.faults.fault import Fault
 from services.routing.domain.admission import beyond_limits, usable_model
@@ -12,6 +14,11 @@ from services.routing.domain.request_facts import facts_of, normalised
 
 STREAMED = frozenset({Kind.CHAT})
 """Kinds whose output comes piece by piece."""
+
+NUMBERS_AT_MOST = 10_000_000
+"""Of all vectors of one answer together: as text some 25 bytes each, which one message between contexts can carry."""
+LONGEST_VECTOR = 3072
+"""What is reckoned with where a caller does not say `dimensions`."""
 
 
 def admit_call(
@@ -33,7 +40,21 @@ def admit_call(
     wrong = complaints(model.kind, given)
     sound = without(given, wrong, model.kind) if wrong else given
     digest = normalised(model.kind, model.limits, digest_of(model.kind, sound))
-    found = [*wrong, *beyond_limits(model, facts_of(model.kind, digest)), *option_complaints(request)]
+    found = [
+        *wrong,
+        *beyond_an_answer(model.kind, digest),
+        *beyond_limits(model, facts_of(model.kind, digest)),
+        *option_complaints(request),
+    ]
     if found:
         raise Fault.invalid(*found)
     return model, replace(request, input=digest)
+
+
+def beyond_an_answer(kind: Kind, digest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Vectors that no answer could carry are refused before they are paid for."""
+    if kind is Kind.EMBEDDING and isinstance(texts := digest.get("input"), Mapping):
+        numbers = digest.get("dimensions") or LONGEST_VECTOR
+        most = max(1, int(NUMBERS_AT_MOST // numbers))  # one text alone is for the supply to judge
+        if texts["count"] > most:
+            yield "/input/input", f"has {texts['count']} texts, at most {most} of {numbers:g} dimensions fit one answer"
