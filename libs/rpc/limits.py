@@ -1,7 +1,8 @@
 """The limits of one message and one connection, equal on every transport."""
 
-# gRPC's own default for receiving; set explicitly so that sending fails early too. Media travels as digests.
-MESSAGE_LIMIT_BYTES = 4 * 1024 * 1024
+# gRPC's own default for receiving is 4 MiB: two hundred embeddings are more, and an answer that was paid for must not
+# break on its way. Set on both sides, so that sending fails early too. Media travels as digests.
+MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024
 
 # What is asked stays small, for anybody may send it; what is answered may have been paid for, and vectors travel as
 # text: 2,048 of 3,072 numbers are some 140 MB.

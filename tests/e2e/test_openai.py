@@ -186,6 +186,14 @@ async def test_embeddings(client: AsyncOpenAI) -> None:
     assert plain.usage.prompt_tokens > 0
 
 
+async def test_many_embeddings(client: AsyncOpenAI) -> None:
+    """SYN-11: an answer of many megabytes, put together from batches, reaches its caller: it is paid for."""
+    texts = [f"lake {number}" for number in range(1200)]
+    raw = await client.embeddings.with_raw_response.create(model="vectors", input=texts, encoding_format="float")
+    assert len(raw.content) > 4 * 1024 * 1024
+    assert [item.index for item in raw.parse().data] == list(range(1200))
+
+
 async def test_images_and_speech(stack: Stack, client: AsyncOpenAI) -> None:
     """OAI-1: a picture by address and by bytes, and speech as sound."""
     found = await client.images.generate(model="pictures", prompt="a lake", size="1024x1024")

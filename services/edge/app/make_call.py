@@ -10,8 +10,8 @@ from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain.calls import CallOrder, Receipt, Served, encode, whole
 from services.edge.ports import Calls
 
-INPUT_LIMIT_BYTES = 3_900_000
-"""Between contexts a message has at most 4 MiB; larger things go in as artifacts."""
+INPUT_LIMIT_BYTES = 48 * 1024 * 1024
+"""Between contexts a message has at most 64 MiB, and it carries more than the input."""
 
 
 class MakeCall:

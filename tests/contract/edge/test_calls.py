@@ -135,7 +135,7 @@ async def test_bodies_that_cannot_be_read(edge: EdgeHouse, raw: bytes, status: i
 
 async def test_a_conversation_is_bounded(edge: EdgeHouse) -> None:
     """EDG-3: what does not fit between contexts is 413 with the remedy."""
-    body = {**HELLO, "messages": [{"role": "user", "content": "x" * 4_000_000}]}
+    body = {**HELLO, "messages": [{"role": "user", "content": "x" * 51_000_000}]}
     async with await caller(edge) as client:
         problem = check(await client.post(CHAT, json=body), 413, "payload_too_large")
     assert "/v1/artifacts" in problem["detail"]
