@@ -1,11 +1,10 @@
 """The limits of one message and one connection, equal on every transport."""
 
-# gRPC's own default for receiving is 4 MiB: two hundred embeddings are more, and an answer that was paid for must not
-# break on its way. Set on both sides, so that sending fails early too. Media travels as digests.
+# Of what is asked: a conversation with pictures in it is many megabytes, and the edge takes bodies of as much. gRPC's own
+# default is 4 MiB for receiving; set on both sides, so that sending fails early too. Other media travel as digests.
 MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024
 
-# What is asked stays small, for anybody may send it; what is answered may have been paid for, and vectors travel as
-# text: 2,048 of 3,072 numbers are some 140 MB.
+# Of what is answered, which may have been paid for. Vectors travel as text: 2,048 of 3,072 numbers are some 140 MB.
 ANSWER_LIMIT_BYTES = 256 * 1024 * 1024
 
 # A fault with many field errors is large, and it travels as metadata. gRPC's own limits are 8 KiB (from there calls
