@@ -123,6 +123,32 @@ async def test_a_call_switches_and_is_priced_by_what_it_used(talk: Stack) -> Non
     await eventually_async(heard)
 
 
+async def test_the_callers_short_time_is_no_fault_of_the_provider(talk: Stack) -> None:
+    """HLT-5 SYN-3: a call whose own time ends first is waited for to its end, and health hears nothing of it."""
+    await talk.script({"hang_s": 30}, account="lumen")
+    hurried = asked("c1")
+    hurried.options.timeout.FromMilliseconds(900)
+    with pytest.raises(Fault):
+        async with faults_from_rpc():
+            await talk.routing.Invoke(hurried, timeout=CALL_S)
+    told = await record(talk, "c1")
+    [tried] = told.attempts
+    assert (tried.state, tried.possible_charge) == ("unknown", True)
+
+    async def free() -> bool:
+        return (await talk.capacity())["lumen/talk"].in_use == 0
+
+    await eventually_async(free)
+    await talk.routing.Invoke(asked("c2"), timeout=CALL_S)
+
+    async def heard() -> bool:
+        return (await talk.health())["lumen/talk"].samples > 0
+
+    await eventually_async(heard)
+    subject = (await talk.health())["lumen/talk"]
+    assert (subject.samples, subject.success_rate) == (1, 1.0)
+
+
 async def listen(stack: Stack, pieces: list[bytes]) -> None:
     """One streamed call to its end."""
     async with faults_from_rpc():
