@@ -1,5 +1,6 @@
 """Who is calling: the key in hand becomes a Caller (AUTH-1)."""
 
+import asyncio
 from dataclasses import dataclass
 
 from libs.faults.fault import Fault
@@ -30,7 +31,7 @@ class Caller:
 class Authenticator:
     """Recognises keys. A good answer is kept for `cache_s` seconds, so a revocation holds everywhere soon after.
 
-    Refusals are never kept. The admin key is a setting of this process, not a row: it is known by its digest alone.
+    Refusals are never kept. Whoever asks for a key that is being looked up waits for that answer. The admin key is a setting of this process, not a row: it is known by its digest alone.
     """
 
     def __init__(self, store: Keys, clock: Clock, cache_s: float) -> None:
@@ -38,6 +39,7 @@ class Authenticator:
         self._clock = clock
         self._cache_s = cache_s
         self._known: dict[str, tuple[Key, float]] = {}
+        self._asked: dict[str, tuple[str, asyncio.Task[Key]]] = {}
         self._admin: Key | None = None
         self._admin_digest = ""
 
@@ -77,18 +79,35 @@ class Authenticator:
         now_s = self._clock.monotonic()
         key, until_s = self._known.get(digest, (None, now_s))
         if key is None or until_s <= now_s:
-            key = await self._look_up(key_id, digest)
-            if len(self._known) >= MOST_CACHED:
-                self._known.clear()
-            self._known[digest] = (key, now_s + self._cache_s)
+            key = await self._learn(key_id or "", digest, now_s + self._cache_s)
         keys.check_standing(key, self._clock.now())
         return key
 
+    async def _learn(self, key_id: str, digest: str, until_s: float) -> Key:
+        """One look-up for all that ask at once; who leaves meanwhile does not take it from the others."""
+        asked = self._asked.get(digest)
+        if asked is None:
+            asked = self._asked[digest] = key_id, asyncio.create_task(self._look_up(key_id, digest), name="key")
+            asked[1].add_done_callback(lambda ended: self._answered(digest, ended, until_s))
+        return await asyncio.shield(asked[1])
+
+    def _answered(self, digest: str, ended: "asyncio.Task[Key]", until_s: float) -> None:
+        asked = self._asked.get(digest)
+        if asked is None or asked[1] is not ended:  # the key was forgotten meanwhile
+            return
+        del self._asked[digest]
+        if ended.cancelled() or ended.exception() is not None:
+            return
+        if len(self._known) >= MOST_CACHED:
+            self._known.clear()
+        self._known[digest] = (ended.result(), until_s)
+
     def forget(self, key_id: str) -> None:
-        """A key was revoked here: do not wait for the cache."""
+        """A key was revoked here: do not wait for the cache, nor for what the store is being asked."""
+        self._asked = {digest: asked for digest, asked in self._asked.items() if asked[0] != key_id}
         self._known = {digest: known for digest, known in self._known.items() if known[0].id != key_id}
 
-    async def _look_up(self, key_id: str | None, digest: str) -> Key:
+    async def _look_up(self, key_id: str, digest: str) -> Key:
         found = await self._store.find(key_id) if key_id else None
         if found is None or not keys.same(found[1], digest):
             raise Fault.of("unauthenticated", "no such key")

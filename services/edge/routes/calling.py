@@ -43,7 +43,7 @@ class Calling:
         """What the call gave, None once the client has left."""
         call_id = self._begin(asked)
         with _readdressed(order.renamed):
-            async with Presence(asked.request.receive):
+            async with Presence(asked.request.scope, asked.request.receive):
                 return await self._make(asked.caller, call_id, order)
         return None
 
@@ -51,7 +51,7 @@ class Calling:
         """(the first piece, all others), None once the client has left. Before the first piece a fault is a problem."""
         call_id = self._begin(asked)
         with _readdressed(order.renamed):
-            async with Presence(asked.request.receive):
+            async with Presence(asked.request.scope, asked.request.receive):
                 pieces = await self._make.stream(asked.caller, call_id, order)
                 try:
                     return await anext(pieces), pieces

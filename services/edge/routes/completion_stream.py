@@ -94,7 +94,7 @@ class CompletionStream(Response):
         """Send frames until they end or the client leaves."""
         self._open.inc()
         try:
-            async with Presence(receive) as presence, aclosing(self._feed.frames()) as frames:
+            async with Presence(scope, receive) as presence, aclosing(self._feed.frames()) as frames:
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 async for frame in frames:
                     if frame:

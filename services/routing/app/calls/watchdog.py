@@ -50,8 +50,10 @@ class Watchdog:
     ) -> None:
         assert self._watch is not None
         assert self._watched is not None
+        watched, self._watched = self._watched, None
         self._watch.cancel()
-        if not self.barked or self._watched.uncancel() > self._cancelling:
+        self._watch = None  # its cancellation will hold its frame, and that this object: no circle for the collector
+        if not self.barked or watched.uncancel() > self._cancelling:
             return
         if kind is None or issubclass(kind, asyncio.CancelledError):
             raise TimeoutError from error
