@@ -31,7 +31,8 @@ class Caller:
 class Authenticator:
     """Recognises keys. A good answer is kept for `cache_s` seconds, so a revocation holds everywhere soon after.
 
-    Refusals are never kept. Whoever asks for a key that is being looked up waits for that answer. The admin key is a setting of this process, not a row: it is known by its digest alone.
+    Refusals are never kept. Whoever asks for a key that is being looked up waits for that answer. The admin key is a
+    setting of this process, not a row: it is known by its digest alone.
     """
 
     def __init__(self, store: Keys, clock: Clock, cache_s: float) -> None:

@@ -68,7 +68,7 @@ def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
         def on_message_begin(self) -> None:
             self._in_head, self._head_bytes = True, 0
             super().on_message_begin()
-            self.scope[PARTING] = self  # type: ignore[typeddict-unknown-key]  # for our own application
+            self.scope[PARTING] = self  # type: ignore[literal-required]  # for our own application
 
         def on_headers_complete(self) -> None:
             self._in_head = False
