@@ -116,6 +116,22 @@ async def test_a_stream_over_a_socket(edge: EdgeHouse) -> None:
     assert edge.runs.runs["r1"].state == run_pb2.RunState.RUN_STATE_RUNNING
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("size", [10, 300_000])
+async def test_a_client_that_leaves_a_call(edge: EdgeHouse, stream: bool, size: int) -> None:
+    """SYN-8: the end of the connection gives the call up, also after a body so long that reading paused."""
+    edge.routing.gate.clear()
+    asked = {"model": "m", "messages": [{"role": "user", "content": "a" * size}], "stream": stream}
+    body = json.dumps(asked).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {ADMIN_KEY}\r\n"
+    head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    _, writer = await asyncio.open_connection(*edge.context.listener.address)
+    writer.write(head.encode() + body)
+    await edge.routing.begun.wait()
+    writer.close()
+    await eventually(lambda: edge.routing.given_up == [edge.routing.asked[0].call_id])
+
+
 async def test_stopping_drains(edge: EdgeHouse) -> None:
     """OPS-2: a stop tells open streams, ends in bounded time, and closes the port."""
     edge.runs.add("r1", "default", state=run_pb2.RunState.RUN_STATE_RUNNING)

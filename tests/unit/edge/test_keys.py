@@ -1,5 +1,6 @@
 """Keys as values, and the time that a remembered answer lives."""
 
+import asyncio
 import os
 from dataclasses import replace
 from datetime import timedelta
@@ -92,6 +93,54 @@ async def test_refusals_are_not_remembered() -> None:
         await authenticator.key(text)
     await store.add(Key("k1", "t", ALL_SCOPES, START), keys.digest(text))
     assert (await authenticator.key(text))[0].tenant == "t"
+
+
+class HeldKeys(CountingKeys):
+    """Keys that answer when they may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.may = asyncio.Event(), asyncio.Event()
+
+    async def find(self, key_id: str) -> tuple[Key, str] | None:
+        """Read, then wait."""
+        found = await super().find(key_id)
+        self.begun.set()
+        await self.may.wait()
+        return found
+
+
+async def test_one_look_up_serves_all_who_wait() -> None:
+    """AUTH-1: who asks for a key that is being looked up waits for that answer; who leaves takes it from nobody."""
+    store = HeldKeys()
+    authenticator = Authenticator(store, SteeredClock(), 2.0)
+    text = keys.spell("k1", os.urandom(32))
+    await store.add(Key("k1", "t", ALL_SCOPES, START), keys.digest(text))
+    callers = [asyncio.create_task(authenticator.key(text)) for _ in range(5)]
+    await store.begun.wait()
+    callers[0].cancel()
+    await asyncio.wait(callers[:1])
+    store.may.set()
+    found = await asyncio.gather(*callers[1:])
+    assert [key.tenant for key, _ in found] == ["t"] * 4
+    await authenticator.key(text)
+    assert store.asked == 1
+
+
+async def test_a_key_revoked_while_it_is_looked_up() -> None:
+    """AUTH-1: an answer that was asked for before a revocation here is not remembered after it."""
+    store = HeldKeys()
+    authenticator = Authenticator(store, SteeredClock(), 2.0)
+    text = keys.spell("k1", os.urandom(32))
+    await store.add(Key("k1", "t", ALL_SCOPES, START), keys.digest(text))
+    early = asyncio.create_task(authenticator.key(text))
+    await store.begun.wait()
+    await store.revoke("k1", START)
+    authenticator.forget("k1")
+    store.may.set()
+    await early
+    with pytest.raises(Fault):
+        await authenticator.key(text)
 
 
 class SilentKeys(MemoryKeys):
