@@ -31,32 +31,41 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Telling(HttpToolsProtocol):
+    """uvicorn's protocol, but it is the `Parting` of its requests, which are served one after the other."""
+
+    _left: Callable[[], None] | None = None
+
+    def tell(self, left: Callable[[], None] | None) -> None:
+        """See the protocol."""
+        self._left = left
+        if left is not None:
+            self.flow.resume_reading()  # or the end of the connection would not be seen
+            if self.transport.is_closing():
+                self.loop.call_soon(self._part)
+
+    def on_message_begin(self) -> None:
+        """A request begins: it is told where to ask."""
+        super().on_message_begin()
+        self.scope[PARTING] = self  # type: ignore[literal-required]  # for our own application
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client is gone."""
+        super().connection_lost(exc)
+        self._part()
+
+    def _part(self) -> None:
+        left, self._left = self._left, None
+        if left is not None:
+            left()
+
+
 def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol, but bytes that are no HTTP get a problem too (EDG-3), and so does a head without end.
+    """uvicorn's protocol, but bytes that are no HTTP get a problem too (EDG-3), and so does a head without end."""
 
-    It is the `Parting` of its requests: they are served one after the other.
-    """
-
-    class Protocol(HttpToolsProtocol):
+    class Protocol(_Telling):
         _in_head = False
         _head_bytes = 0
-        _left: Callable[[], None] | None = None
-
-        def tell(self, left: Callable[[], None] | None) -> None:
-            self._left = left
-            if left is not None:
-                self.flow.resume_reading()  # or the end of the connection would not be seen
-                if self.transport.is_closing():
-                    self.loop.call_soon(self._part)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            self._part()
-
-        def _part(self) -> None:
-            left, self._left = self._left, None
-            if left is not None:
-                left()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -68,7 +77,6 @@ def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
         def on_message_begin(self) -> None:
             self._in_head, self._head_bytes = True, 0
             super().on_message_begin()
-            self.scope[PARTING] = self  # type: ignore[literal-required]  # for our own application
 
         def on_headers_complete(self) -> None:
             self._in_head = False
