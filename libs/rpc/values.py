@@ -4,7 +4,7 @@ Total in both directions; an absent message is None on our side.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -14,6 +14,11 @@ from google.type.money_pb2 import Money as MoneyProto
 
 from libs.kernel.canonical import plain
 from libs.kernel.money import NANOS_PER_UNIT, Money
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY_S = 86_400
+END_S = 253_402_300_800
+"""The year 10000, in seconds since 1970."""
 
 
 def struct_to_dict(struct: Struct) -> dict[str, Any]:
@@ -48,15 +53,27 @@ def money_from_proto(money: MoneyProto) -> Money | None:
 
 def time_to_proto(moment: datetime | None) -> Timestamp | None:
     """To the microsecond."""
-    if moment is None:
-        return None
-    stamp = Timestamp()
-    stamp.FromDatetime(moment.astimezone(UTC))
-    return stamp
+    return None if moment is None else stamp_of(moment)
+
+
+def stamp_of(moment: datetime) -> Timestamp:
+    """To the microsecond. What every message has two of is reckoned here and not by way of a calendar."""
+    if moment.tzinfo is None:
+        moment = moment.astimezone(UTC)
+    since = moment - EPOCH
+    return Timestamp(seconds=since.days * DAY_S + since.seconds, nanos=since.microseconds * 1000)
 
 
 def time_from_proto(stamp: Timestamp) -> datetime | None:
     """Aware, in UTC; None where no time was said. (The epoch itself reads as no time: nothing of ours is that old.)"""
     if stamp.seconds == 0 and stamp.nanos == 0:
         return None
+    return moment_of(stamp)
+
+
+def moment_of(stamp: Timestamp) -> datetime:
+    """Aware, in UTC, to the whole microsecond. ValueError for a time that no calendar has."""
+    seconds, nanos = stamp.seconds, stamp.nanos
+    if 0 <= seconds < END_S and 0 <= nanos < 1_000_000_000:
+        return EPOCH + timedelta(0, seconds, nanos // 1000)
     return stamp.ToDatetime(tzinfo=UTC)

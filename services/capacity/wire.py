@@ -1,12 +1,12 @@
 """Messages of `pointsman.capacity.v1` to domain values and back. Total in both directions, and nothing else."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from libs.faults.fault import Fault
+from libs.rpc.values import moment_of, stamp_of
 from pointsman.capacity.v1 import capacity_pb2 as pb
 from pointsman.capacity.v1 import capacity_service_pb2 as service_pb
 from pointsman.common.v1 import subject_pb2
@@ -101,7 +101,7 @@ def reserved_to_proto(outcome: Lease | Refusal) -> service_pb.ReserveResponse:
         gate=GATE_NUMBERS[outcome.gate],
         limit=outcome.limit,
         used=outcome.used,
-        retry_time=_stamp(outcome.retry_at) if outcome.retry_at else None,
+        retry_time=stamp_of(outcome.retry_at) if outcome.retry_at else None,
     )
     return service_pb.ReserveResponse(refusal=refusal)
 
@@ -117,8 +117,8 @@ def lease_to_proto(lease: Lease) -> pb.Lease:
         channel_epoch=lease.channel_epoch,
         supply_epoch=lease.supply_epoch,
         tokens=lease.tokens,
-        reserve_time=_stamp(lease.reserved_at),
-        expire_time=_stamp(lease.expires_at),
+        reserve_time=stamp_of(lease.reserved_at),
+        expire_time=stamp_of(lease.expires_at),
     )
 
 
@@ -133,8 +133,8 @@ def lease_from_proto(message: pb.Lease) -> Lease:
         channel_epoch=message.channel_epoch,
         supply_epoch=message.supply_epoch,
         tokens=message.tokens,
-        reserved_at=message.reserve_time.ToDatetime(UTC),
-        expires_at=message.expire_time.ToDatetime(UTC),
+        reserved_at=moment_of(message.reserve_time),
+        expires_at=moment_of(message.expire_time),
     )
 
 
@@ -170,7 +170,7 @@ def figure_to_proto(figure: Figure) -> pb.SubjectCapacity:
         tokens_per_minute=level.tokens_per_minute,
         health=health_to_proto(level.subject, level.health) if level.health else None,
         adaptive=level.pace.slots,
-        frozen_until_time=_stamp(level.pace.frozen_until) if level.pace.frozen_until else None,
+        frozen_until_time=stamp_of(level.pace.frozen_until) if level.pace.frozen_until else None,
     )
 
 
@@ -185,9 +185,3 @@ def view_to_proto(view: View) -> service_pb.GetCapacityResponse:
 def hint_to_proto(subjects: Sequence[Subject]) -> service_pb.WatchCapacityResponse:
     """Something was freed."""
     return service_pb.WatchCapacityResponse(subjects=[subject_to_proto(subject) for subject in subjects])
-
-
-def _stamp(at: datetime) -> Timestamp:
-    stamp = Timestamp()
-    stamp.FromDatetime(at)
-    return stamp

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_from_proto
+from pointsman.common.v1 import usage_pb2
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from services.cost_quote.domain.pricing import Unpriced
 from services.cost_quote.domain.quoting import Candidate, PriceBook, Quote, one_time_book
@@ -67,24 +68,29 @@ def _quote(quote: Quote) -> quote_pb2.Quote:
     )
 
 
-_COUNTS = tuple(item.name for item in fields(Usage) if item.name != "seconds")
+_COUNTS = frozenset(item.name for item in fields(Usage) if item.name != "seconds")
 
 
 def used_from_proto(used: quote_service_pb2.UsageItem, now: datetime) -> Used:
     """One call to be settled; a negative figure is one that was not reported."""
-    counts = {item.name: value for item, value in used.usage.ListFields() if item.name in _COUNTS}
-    duration = used.usage.duration
-    seconds = Decimal(duration.seconds) + Decimal(duration.nanos).scaleb(-9)
-    said = used.usage.HasField("duration") and seconds >= 0
     return Used(
         key=used.key,
         rule=used.rule_id,
         version=used.rule_version,
         request=struct_to_dict(used.input),
-        usage=Usage(**{name: count for name, count in counts.items() if count >= 0}, seconds=seconds if said else None),
+        usage=_usage(used.usage),
         revision=used.catalog_revision,
         at=time_from_proto(used.submit_time) or now,
     )
+
+
+def _usage(message: usage_pb2.Usage) -> Usage:
+    told = {item.name: value for item, value in message.ListFields() if item.name in _COUNTS and value >= 0}
+    if message.HasField("duration"):
+        seconds = Decimal(message.duration.seconds) + Decimal(message.duration.nanos).scaleb(-9)
+        if seconds >= 0:
+            return Usage(**told, seconds=seconds)
+    return Usage(**told)
 
 
 def book_from_proto(message: quote_service_pb2.PriceList) -> PriceBook:

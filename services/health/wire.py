@@ -1,13 +1,14 @@
 """Messages of `pointsman.health.v1` to domain values and back. Total in both directions; nothing else happens here."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from libs.faults.failures import failure_from_proto
 from libs.faults.fault import Fault
+from libs.rpc.values import moment_of, stamp_of
 from pointsman.common.v1 import subject_pb2
 from pointsman.health.v1 import health_pb2 as pb
 from pointsman.health.v1 import health_service_pb2 as service_pb
@@ -122,8 +123,8 @@ def view_to_proto(view: View) -> pb.SubjectHealth:
         recovery_successes=health.recovery_successes,
         configured_concurrency=view.breaker.configured,
         effective_concurrency=view.breaker.allowed,
-        since_time=_stamp(health.since),
-        cooldown_until_time=_stamp(health.cooldown_until) if health.cooldown_until else None,
+        since_time=stamp_of(health.since),
+        cooldown_until_time=stamp_of(health.cooldown_until) if health.cooldown_until else None,
         success_rate=rates.success_rate,
         success_rate_low=rates.low,
         success_rate_high=rates.high,
@@ -135,13 +136,13 @@ def view_to_proto(view: View) -> pb.SubjectHealth:
 def snapshot_to_proto(snapshot: Snapshot) -> service_pb.GetSnapshotResponse:
     """A whole snapshot."""
     subjects = [view_to_proto(view) for view in snapshot.views]
-    return service_pb.GetSnapshotResponse(subjects=subjects, snapshot_time=_stamp(snapshot.taken_at))
+    return service_pb.GetSnapshotResponse(subjects=subjects, snapshot_time=stamp_of(snapshot.taken_at))
 
 
 def changes_to_proto(snapshot: Snapshot) -> service_pb.WatchSnapshotResponse:
     """What a watcher is told."""
     subjects = [view_to_proto(view) for view in snapshot.views]
-    return service_pb.WatchSnapshotResponse(subjects=subjects, snapshot_time=_stamp(snapshot.taken_at))
+    return service_pb.WatchSnapshotResponse(subjects=subjects, snapshot_time=stamp_of(snapshot.taken_at))
 
 
 def event_to_proto(recorded: Recorded) -> pb.HealthEvent:
@@ -157,7 +158,7 @@ def event_to_proto(recorded: Recorded) -> pb.HealthEvent:
         recovery_successes=event.recovery_successes,
         reason=event.reason,
         attempt_id=event.attempt_id,
-        observe_time=_stamp(event.at),
+        observe_time=stamp_of(event.at),
     )
 
 
@@ -179,8 +180,8 @@ def explained_to_proto(explained: Explained) -> service_pb.ExplainStateResponse:
         epoch=health.epoch,
         revision=health.revision,
         recovery_successes=health.recovery_successes,
-        since_time=_stamp(health.since),
-        cooldown_until_time=_stamp(health.cooldown_until) if health.cooldown_until else None,
+        since_time=stamp_of(health.since),
+        cooldown_until_time=stamp_of(health.cooldown_until) if health.cooldown_until else None,
         reason=health.reason,
     )
     events = [event_to_proto(recorded) for recorded in explained.events]
@@ -204,12 +205,6 @@ def reported_to_proto(reported: Reported) -> service_pb.ReportOutcomeResponse:
 
 def _time(message: Timestamp, at: str = "/outcome") -> datetime:
     try:
-        return message.ToDatetime(tzinfo=UTC)
+        return moment_of(message)
     except ValueError as error:
         raise Fault.invalid((at, "a time is out of range")) from error
-
-
-def _stamp(at: datetime) -> Timestamp:
-    stamp = Timestamp()
-    stamp.FromDatetime(at)
-    return stamp

@@ -11,6 +11,8 @@ from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from services.routing.domain.usage import COUNTS, Usage
 from services.routing.ports.prices import UsageItem, UsagePrice
 
+_COUNTS = frozenset(COUNTS)
+
 
 def usage_to_proto(usage: Usage) -> usage_pb2.Usage:
     """Absent figures stay absent."""
@@ -24,10 +26,12 @@ def usage_to_proto(usage: Usage) -> usage_pb2.Usage:
 
 def usage_from_proto(message: usage_pb2.Usage) -> Usage:
     """The inverse; a negative figure was not reported."""
-    counts = {item.name: value for item, value in message.ListFields() if item.name in COUNTS}
-    seconds = Decimal(message.duration.seconds) + Decimal(message.duration.nanos).scaleb(-9)
-    said = message.HasField("duration") and seconds >= 0
-    return Usage(**{name: count for name, count in counts.items() if count >= 0}, seconds=seconds if said else None)
+    told = {item.name: value for item, value in message.ListFields() if item.name in _COUNTS and value >= 0}
+    if message.HasField("duration"):
+        seconds = Decimal(message.duration.seconds) + Decimal(message.duration.nanos).scaleb(-9)
+        if seconds >= 0:
+            return Usage(**told, seconds=seconds)
+    return Usage(**told)
 
 
 def usage_request(items: Sequence[UsageItem]) -> quote_service_pb2.PriceUsageRequest:
