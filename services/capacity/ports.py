@@ -1,6 +1,6 @@
 """What capacity needs: a store that decides atomically. One suite, tests/contract/capacity, proves every backend."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
@@ -54,9 +54,9 @@ class CapacityStore(Protocol):
         """
         ...
 
-    async def release(
+    def release(
         self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT
-    ) -> Lease | None:
+    ) -> Awaitable[Lease | None]:
         """Give it back; None where it had ended or is another's, and then nothing is learned from it.
 
         `used_tokens` corrects the windows (CAP-6), `feedback` the pace of the Supply (`pacing.told`), both in the same

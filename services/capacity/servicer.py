@@ -53,17 +53,14 @@ class CapacityServicer(CapacityServiceServicer):
 
     async def Release(self, request: pb.ReleaseRequest, context: Any) -> pb.ReleaseResponse:
         """Gives a lease back."""
-        return pb.ReleaseResponse(released=await self._release(request))
+        (freed,) = await self._do.release.each((wire.return_from_proto(request),))
+        return pb.ReleaseResponse(released=freed)
 
     async def BatchRelease(self, request: pb.BatchReleaseRequest, context: Any) -> pb.BatchReleaseResponse:
         """Gives several leases back."""
         check_size(request.requests, "requests")
-        freed = await each(map(self._release, request.requests))
+        freed = await self._do.release.each([wire.return_from_proto(asked) for asked in request.requests])
         return pb.BatchReleaseResponse(responses=[pb.ReleaseResponse(released=one) for one in freed])
-
-    async def _release(self, request: pb.ReleaseRequest) -> bool:
-        used = request.used_tokens if request.HasField("used_tokens") else None
-        return await self._do.release(request.lease_id, request.holder, used, wire.feedback_from_proto(request))
 
     async def GetCapacity(self, request: pb.GetCapacityRequest, context: Any) -> pb.GetCapacityResponse:
         """The present figures of every level."""

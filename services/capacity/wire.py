@@ -11,6 +11,7 @@ from pointsman.capacity.v1 import capacity_pb2 as pb
 from pointsman.capacity.v1 import capacity_service_pb2 as service_pb
 from pointsman.common.v1 import subject_pb2
 from services.capacity.app.get_capacity import View
+from services.capacity.app.release import Asked
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.ledger import Gate, Refusal
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
@@ -69,9 +70,11 @@ def ttl_from_proto(message: Duration) -> timedelta:
         return timedelta(0)
 
 
-def feedback_from_proto(message: service_pb.ReleaseRequest) -> Feedback:
-    """What a release says of the provider's pace; a value that this release does not know says nothing."""
-    return Feedback(OUTCOMES.get(message.pace, Outcome.UNSAID), max(ttl_from_proto(message.retry_after), timedelta(0)))
+def return_from_proto(message: service_pb.ReleaseRequest) -> Asked:
+    """A lease to be given back; a pace that this release does not know says nothing."""
+    used = message.used_tokens if message.HasField("used_tokens") else None
+    after = max(ttl_from_proto(message.retry_after), timedelta(0)) if message.HasField("retry_after") else timedelta(0)
+    return Asked(message.lease_id, message.holder, used, Feedback(OUTCOMES.get(message.pace, Outcome.UNSAID), after))
 
 
 def request_from_proto(message: service_pb.ReserveRequest) -> Request:

@@ -7,10 +7,10 @@ Laws of this file:
 - every member of a group is decided as if alone: releases first, then reservations in the order asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import RowMapping, select, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -50,13 +50,11 @@ class PostgresCapacityStore:
             if known is not None:  # else it was forgotten between the two looks
                 return known
 
-    async def release(
+    def release(
         self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT
-    ) -> Lease | None:
-        """Give it back, together with whoever else waits."""
-        answer = await self._group.ask(Return(lease_id, holder, used_tokens, feedback))
-        assert not isinstance(answer, (Refusal, Known)), "a release is not refused"
-        return answer
+    ) -> Awaitable[Lease | None]:
+        """Give it back, together with whoever else waits. (A release is answered with a lease or nothing.)"""
+        return cast("Awaitable[Lease | None]", self._group.begin(Return(lease_id, holder, used_tokens, feedback)))
 
     async def _decide(self, asks: Sequence[Ask]) -> Sequence[Answer | Exception]:
         """One statement, one commit; a lone reservation to which nothing objects takes the short one."""

@@ -60,7 +60,7 @@ async def test_a_slot_being_taken_over_is_lost_to_its_old_holder(ground: Bench, 
     async with other.unit() as tx:
         await tx.execute(text(sql.SWEEP))
         renewal = asyncio.create_task(ground.store.renew("old", ("1",), TTL))
-        release = asyncio.create_task(ground.store.release("1", "old", None))
+        release = asyncio.ensure_future(ground.store.release("1", "old", None))
         await asyncio.sleep(0)
     assert (await renewal).lost == ("1",)
     assert await release is None
