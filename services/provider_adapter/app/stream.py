@@ -105,9 +105,9 @@ class StreamCall:
                 fault = reader.unfinished()
             if fault is not None:
                 raise _after(progress.pieces, fault)
+        if not progress.pieces:  # an end without a word and without a reason is no answer, and nobody has heard of it
+            raise reader.unfinished()
         self._conversation.notice(line, Phase.STREAM, reader.unknown_fields)
-        for chunk in held:  # the provider ended without a word
-            yield chunk
         yield Ended(reader.report(), progress.first_token_s or self._clock.monotonic() - progress.begun_s)
 
     async def _read(self, reader: StreamReader, answer: Streaming, progress: Progress) -> tuple[list[Piece], bool]:

@@ -136,14 +136,16 @@ async def test_a_break_after_the_last_event_is_no_break() -> None:
 @given(st.lists(st.sampled_from(["", "a", "b"]), max_size=6), st.integers(0, 400))
 async def test_a_stream_is_its_words_and_its_end(words: list[str], cut: int) -> None:
     """SYN-8: every chunk is handed on in order from the first that says something on; the end is clean only with the
-    last event in full."""
+    last event in full, and where something was said."""
     whole = b"".join(map(said, words)) + DONE
     listener = Listener(PlayedStream([part for part in (whole[:cut], whole[cut:]) if part]))
-    assert isinstance(await listener.hear(), Ended)
-    assert b"".join(b"data: %b\n\n" % chunk for chunk in listener.chunks) == whole.removesuffix(DONE)
+    spoken = any(words)
+    assert isinstance(await listener.hear(), Ended) == spoken
+    handed_on = b"".join(b"data: %b\n\n" % chunk for chunk in listener.chunks)
+    assert handed_on == (whole.removesuffix(DONE) if spoken else b"")
     truncated = Listener(PlayedStream([whole[:cut]] if cut else []))
     end = await truncated.hear()
-    assert isinstance(end, Ended) == (whole[:cut].rstrip() == whole.rstrip())
+    assert isinstance(end, Ended) == (spoken and whole[:cut].rstrip() == whole.rstrip())
     if isinstance(end, Fault):
         given_out = "".join(json.loads(chunk)["choices"][0]["delta"].get("content", "") for chunk in truncated.chunks)
         assert "".join(words).startswith(given_out)
@@ -157,3 +159,12 @@ async def test_half_an_emoji_does_not_end_a_stream() -> None:
     listener = Listener(PlayedStream([said(""), half, end, DONE]))
     assert isinstance(await listener.hear(), Ended)
     assert msgspec.json.decode(listener.chunks[1])["choices"][0]["delta"] == {"content": "a\ufffd"}
+
+
+@pytest.mark.parametrize("events", [[DONE], [said(""), DONE]])
+async def test_an_end_without_a_word_is_no_answer(events: list[bytes]) -> None:
+    """SYN-8: a stream that closes properly but has said nothing, not even why, is a fault and hands nothing on."""
+    listener = Listener(PlayedStream(events))
+    fault = await listener.hear()
+    assert isinstance(fault, Fault)
+    assert (fault.code, listener.chunks) == ("submission_unknown", [])
