@@ -162,7 +162,7 @@ async def test_half_an_emoji_does_not_end_a_stream() -> None:
 
 
 @pytest.mark.parametrize("events", [[DONE], [said(""), DONE]])
-async def test_an_end_without_a_word_is_no_answer(events: list[bytes]) -> None:
+async def test_an_end_without_a_word_is_no_answer(events: list[Any]) -> None:
     """SYN-8: a stream that closes properly but has said nothing, not even why, is a fault and hands nothing on."""
     listener = Listener(PlayedStream(events))
     fault = await listener.hear()
