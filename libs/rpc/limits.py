@@ -1,7 +1,7 @@
 """The limits of one message and one connection, equal on every transport."""
 
-# Of what is asked: a conversation with pictures in it is many megabytes, and the edge takes bodies of as much. gRPC's own
-# default is 4 MiB for receiving; set on both sides, so that sending fails early too. Other media travel as digests.
+# Of what is asked: a conversation with pictures in it is many megabytes, and the edge takes bodies of as much. gRPC's
+# own default is 4 MiB for receiving; set on both sides, so that sending fails early too. Other media travel as digests.
 MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024
 
 # Of what is answered, which may have been paid for. Vectors travel as text: 2,048 of 3,072 numbers are some 140 MB.

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from libs.rpc.limits import ANSWER_LIMIT_BYTES
 from services.routing.domain.calls.admission import NUMBERS_AT_MOST, beyond_an_answer
+from services.routing.domain.calls.ends import refused
 from services.routing.domain.calls.sizing import digest_of, facts_to_quote, tokens_to_reserve
 from services.routing.domain.catalog import Kind
+from services.routing.domain.decision import Decision, Fate, Verdict
 from services.routing.domain.input_shape import FIELDS, complaints, without
 from tests.unit.routing.call_stage import chat_supply
 
@@ -81,3 +83,17 @@ def test_vectors_that_no_answer_carries_are_refused_before_they_are_paid_for(
     digest = digest_of(Kind.EMBEDDING, {"input": ["a"] * texts, "dimensions": dimensions})
     assert [pointer for pointer, _ in beyond_an_answer(Kind.EMBEDDING, digest)] == ["/input/input"] * refused
     assert NUMBERS_AT_MOST * 25 < ANSWER_LIMIT_BYTES
+
+
+@pytest.mark.parametrize(
+    "reason, pointer", [("capability", "/input"), ("billing_mode", "/options/billing_mode"), ("disabled", "")]
+)
+def test_what_no_supply_offers_is_the_callers_to_mend(reason: str, pointer: str):
+    """COST-1 SYN-12: a billing mode that nobody bills by is refused by name, as a feature is; time cures neither."""
+    step = "SEL-5" if pointer else "SEL-4"
+    fates = (Fate("a/talk", "a", "exact", "dropped", step=step, reason=reason, figures="needs x, offers y"),)
+    fault = refused(Decision(Verdict.FAIL, fates), "talk")
+    if pointer:
+        assert (fault.code, [error.pointer for error in fault.errors]) == ("validation_failed", [pointer])
+    else:
+        assert fault.code == "no_sources"

@@ -28,6 +28,8 @@ PASSED_ON = frozenset({"forbidden", "model_not_published", "validation_failed", 
 USUAL_PAUSE_MS = 1000
 """Where nobody says when room will come: something is released sooner or later."""
 UNFIT = "SEL-5"
+OFFERED_AT = {"capability": "/input", "billing_mode": "/options/billing_mode"}
+"""What is not on offer, by the reason of the drop: where a request asks for it."""
 HEALTH = "SEL-8"
 
 
@@ -50,10 +52,11 @@ def refused(decision: Decision, model: str) -> Fault:
     fates = decision.fates
     if decision.failure_code in PASSED_ON:
         return Fault.of(decision.failure_code, decision.failure_message)
-    if fates and all(fate.step == UNFIT and fate.reason == "capability" for fate in fates):
+    if fates and all(fate.step == UNFIT and fate.reason in OFFERED_AT for fate in fates):
         # Nothing that time or an operator's hand at a breaker could cure: what is asked for is not on offer (SYN-12).
         wants = tuple(
-            ("/input", f"model {model!r} does not have it at {fate.supply}: {fate.figures}") for fate in fates
+            (OFFERED_AT[fate.reason], f"model {model!r} does not have it at {fate.supply}: {fate.figures}")
+            for fate in fates
         )
         return Fault.invalid(*wants)
     steps = sorted({fate.step for fate in fates if fate.step})
