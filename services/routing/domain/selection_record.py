@@ -12,6 +12,7 @@ straight into text.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from json.encoder import encode_basestring as quoted
 from typing import Any
 
@@ -19,7 +20,7 @@ from libs.kernel.canonical import canonical_text, field_names, plain
 from libs.kernel.money import Money
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import CapacityView, Decision, Fate, HealthView, Inputs, QuoteView
-from services.routing.domain.market import market_of
+from services.routing.domain.market import KEPT, market_of
 from services.routing.domain.offer import offer_of
 from services.routing.domain.selection import select
 from services.routing.domain.thaw import thaw
@@ -73,7 +74,7 @@ def whole_text(brief: str, catalog: Catalog) -> str:
 def _written(inputs: Inputs, decision: Decision, fixed: Mapping[str, str], names: tuple[str, ...]) -> str:
     written = {
         **fixed,
-        "quotes": _each(inputs.quotes, _quote),
+        "quotes": _quotes(inputs.quotes),
         "supply_health": _each(inputs.supply_health, _health),
         "channel_health": _each(inputs.channel_health, _health),
         "supply_capacity": _each(inputs.supply_capacity, _capacity),
@@ -129,7 +130,17 @@ def _object(value: Inputs | Decision, written: Mapping[str, str], names: Sequenc
 
 
 def _each(views: Mapping[str, Any], text: Callable[[Any], str]) -> str:
+    if not views:
+        return "{}"
     return f"{{{','.join([f'{quoted(key)}:{text(views[key])}' for key in sorted(views)])}}}"
+
+
+def _sequence(value: Sequence[Any]) -> str:
+    return f"[{','.join(map(_any, value))}]"
+
+
+def _mapping(value: Mapping[Any, Any]) -> str:
+    return canonical_text(value) if value else "{}"
 
 
 def _any(value: Any) -> str:
@@ -164,7 +175,26 @@ def _quote(view: QuoteView) -> str:
     )
 
 
+def _quotes(views: Mapping[str, QuoteView]) -> str:
+    """Calls that are alike are decided over the same quotes: known by the very object, which is held like a market."""
+    if len(views) > FEW:
+        return _each(views, _quote)
+    known = _told.get(id(views))
+    if known is None:
+        while len(_told) >= KEPT:
+            del _told[next(iter(_told))]
+        known = _told[id(views)] = (views, _each(views, _quote))
+    return known[1]
+
+
+FEW = 32
+"""Quotes whose text is kept: a call has a handful, a decision over thousands is never made twice."""
+_told: dict[int, tuple[Mapping[str, QuoteView], str]] = {}
+
+
+@lru_cache(maxsize=4096)
 def _health(view: HealthView) -> str:
+    """One view of a snapshot goes into every record that is decided by it."""
     state, epoch, revision, limit, rate, low, samples, until = view
     return (
         f'{{"cooldown_until":{"null" if until is None else canonical_text(until)},"epoch":{epoch},'
@@ -200,6 +230,8 @@ _WRITERS: Mapping[type[Any], Callable[[Any], str]] = {
     type(None): lambda value: "null",
     Money: _money,
     CapacityView: _capacity,
+    tuple: _sequence,
+    dict: _mapping,
 }
 _NAMES = {kind: tuple(sorted(field_names(kind))) for kind in (Inputs, Decision)}
 _FIXED = frozenset({"model", "policy", "supplies", "channels", "rules", "prices"})

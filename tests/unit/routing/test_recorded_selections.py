@@ -56,6 +56,19 @@ def test_the_past_holds_every_reason_there_is() -> None:
     assert {fate["reason"] for fate in fates if fate["reason"]} == REASONS
 
 
+def test_what_is_kept_of_quotes_and_health_is_that_of_these_inputs() -> None:
+    """SEL-22: quotes that come back as the same object are written from memory, equal ones that are not are not."""
+    inputs = market(offer("a"), offer("b"))
+    priced = {name: view._replace(amount=Decimal("5.0")) for name, view in inputs.quotes.items()}
+    exact = {name: view._replace(amount=Decimal("5.000")) for name, view in inputs.quotes.items()}
+    for quotes in (priced, exact, priced, {}, exact):
+        for rate in (1.0, 0.5, None):
+            given_now = replace(inputs, quotes=quotes, supply_health={"a": HealthView(success_rate=rate)})
+            decision = select(given_now)
+            whole = {"format": FORMAT, "inputs": given_now, "decision": decision}
+            assert record(given_now, decision) == canonical_json(whole)
+
+
 @given(markets())
 def test_what_is_written_by_hand_is_the_canonical_json(inputs: Inputs) -> None:
     """SEL-22: the quick writer and the one for every value agree, whatever the market."""
