@@ -4,10 +4,9 @@ The bearer key of a user is shown to the first servicer that it reaches and is n
 for what it is, not for a key that it was shown.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import TracebackType
 
 AUTHORIZATION = "authorization"
 CALLER = "x-pointsman-caller"
@@ -70,11 +69,18 @@ def carry_identity(identity: Identity) -> None:
     _identity.set(identity)
 
 
-@contextmanager
-def acting_for(identity: Identity) -> Iterator[None]:
+class acting_for:  # read as a statement: "with acting_for(identity)"
     """Let the block act for that caller: the edge around a request, a tick around one task."""
-    token = _identity.set(identity)
-    try:
-        yield
-    finally:
-        _identity.reset(token)
+
+    __slots__ = ("_given", "_token")
+
+    def __init__(self, identity: Identity) -> None:
+        self._given = identity
+
+    def __enter__(self) -> None:
+        self._token = _identity.set(self._given)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _identity.reset(self._token)

@@ -1,9 +1,8 @@
 """The facts that tie the records of one request together, carried by the running task."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 _facts: ContextVar[Mapping[str, str]] = ContextVar("log_facts", default=_NONE)
@@ -20,14 +19,21 @@ def bind(**more: str) -> None:
     _facts.set({**_facts.get(), **more})
 
 
-@contextmanager
-def bound(**more: str) -> Iterator[None]:
+class bound:  # read as a statement: "with bound(task_id=task.id)"
     """Add facts for the block: `with bound(task_id=task.id): ...`."""
-    token = _facts.set({**_facts.get(), **more})
-    try:
-        yield
-    finally:
-        _facts.reset(token)
+
+    __slots__ = ("_more", "_token")
+
+    def __init__(self, **more: str) -> None:
+        self._more = more
+
+    def __enter__(self) -> None:
+        self._token = _facts.set({**_facts.get(), **self._more})
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _facts.reset(self._token)
 
 
 def current_traceparent() -> str:

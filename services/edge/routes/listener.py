@@ -53,6 +53,8 @@ class _Telling(HttpToolsProtocol):
         """The client is gone."""
         super().connection_lost(exc)
         self._part()
+        if self.scope is not None:  # no circle for the collector of garbage; who asks now is told by `receive`
+            self.scope.pop(PARTING, None)  # type: ignore[misc]  # for our own application
 
     def _part(self) -> None:
         left, self._left = self._left, None
