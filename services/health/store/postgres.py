@@ -38,6 +38,9 @@ FLOORS = (
     "SELECT CAST(objid AS bigint) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND classid = CAST(:key AS oid)"
 )
+RECORDS = " UNION ALL ".join(
+    f"SELECT '{kind.value}' AS kind, {table.name}.* FROM {table.name}" for kind, table in HEALTH.items()
+)
 
 
 class PostgresHealthStore:
@@ -45,6 +48,7 @@ class PostgresHealthStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._looking = database.lane()
         self._optimistic = OptimisticUnits(database.lane(by_index=True))
 
     @asynccontextmanager
@@ -59,11 +63,7 @@ class PostgresHealthStore:
 
     async def records(self) -> list[Record]:
         """All records, in one snapshot."""
-        found: list[Record] = []
-        async with self._database.read() as tx:
-            for kind, table in HEALTH.items():
-                rows = (await tx.execute(select(table).order_by(table.c.id))).mappings()
-                found += [record_of(kind, row) for row in rows]
+        found = [record_of(Kind(row["kind"]), row) for row in await self._looking.fetch(RECORDS)]
         return sorted(found, key=lambda record: record.subject)  # Python's order of ids, whatever the collation
 
     async def cooled(self, now: datetime) -> list[Subject]:
