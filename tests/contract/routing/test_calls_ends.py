@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from libs.faults.fault import Fault
-from services.routing.domain.catalog import Admin, Kind, Timeouts
+from services.routing.domain.catalog import Admin, Binding, Kind, Tier, Timeouts
 from services.routing.domain.decision import HealthView
 from services.routing.domain.feedback import Pace
 from services.routing.ports import Refused
@@ -167,6 +167,15 @@ async def test_a_dead_account_is_left_with_all_its_supplies():
         play.script("a/talk", Then(Fault.of("key_invalid", "401")))
         await play.invoke()
         assert [name for name, _ in play.provider.calls] == ["a/talk", "b/talk"]
+
+
+async def test_what_ends_names_only_supplies_of_the_model():
+    """SYN-6: a dead account holds Supplies of other models too; the caller is told of those of its own."""
+    own = (Binding("a/talk", Tier.EXACT),)
+    offers = chat_catalog(chat_supply("a/talk"), chat_supply("a/other"), bindings=own, sync={"max_attempts": 1})
+    async with serving(call_stage(offers)) as play:
+        play.script("a/talk", Then(Fault.of("key_invalid", "401")))
+        assert sources(await play.refused()) == ["a/talk"]
 
 
 async def test_one_slow_timeout_does_not_eat_the_retries():

@@ -269,7 +269,8 @@ class Conduct:
             return
         alike: list[str] = []
         if fault.scope is Scope.CHANNEL:
-            alike = [item.id for item in self.opened.catalog.supplies.values() if item.channel == started.channel.id]
+            bound, known = {binding.supply for binding in self.opened.model.bindings}, self.opened.catalog.supplies
+            alike = [name for name in bound & known.keys() if known[name].channel == started.channel.id]
         self.patience.failed(name, alike, fault.message, fault.retry_after_ms, now, chance)
 
     # --- Nobody serves now --------------------------------------------------------------------------------------------
