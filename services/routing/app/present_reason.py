@@ -9,6 +9,8 @@ from services.routing.domain.decision import Decision, Verdict
 from services.routing.domain.selection import select
 from services.routing.domain.task import Task
 
+CAPACITY = "capacity:"
+
 
 async def with_present_reason(desk: Desk, task: Task) -> Task:
     """The Task with the reason that a look at this moment would find. Nothing is reserved, kept or counted.
@@ -24,11 +26,13 @@ async def with_present_reason(desk: Desk, task: Task) -> Task:
         return task
     if found.inputs is None:
         return replace(task, waiting_reason=found.missing)
-    return replace(task, waiting_reason=_reason(select(views.seen_by(found.inputs))) or task.waiting_reason)
+    return replace(task, waiting_reason=_reason(task, select(views.seen_by(found.inputs))) or task.waiting_reason)
 
 
-def _reason(decision: Decision) -> str:
+def _reason(task: Task, decision: Decision) -> str:
     if decision.verdict is Verdict.CHOSEN:
+        if task.waiting_reason.startswith(CAPACITY):  # of what binds there a snapshot shows less than a reservation
+            return ""
         return f"queue: supply {decision.chosen} has a place; who stands before it in its line goes first"
     if decision.verdict is Verdict.WAIT:
         return decision.waiting_reason

@@ -259,5 +259,17 @@ async def test_who_is_asked_about_tells_why_it_waits_now(door: Door):
     play.capacity.away = None
     play.health.supplies.clear()
     await play.capacity.release("b/clip 0")
-    assert (await told()).startswith("queue: supply b/clip has a place")
+    assert await told() == kept.waiting_reason  # a gate may bind that no snapshot shows: only a reservation can tell
     assert await play.task("behind") == kept
+
+
+async def test_who_waited_for_a_circuit_is_told_that_its_turn_comes(door: Door):
+    """ATT-10: the circuit that a Task was parked for is closed by now, and who stands before it goes first."""
+    play = door.play
+    for key in (await play.desk.catalog.current()).supplies:
+        play.health.supplies[key] = HealthView("circuit_open", epoch=1, revision=1, limit=0)
+    await door.submit("behind")
+    await play.work()
+    play.health.supplies.clear()
+    task = (await door.call("GetTask", pb.GetTaskRequest(task_id="behind"))).task
+    assert task.waiting_reason.startswith("queue: supply a/clip has a place")

@@ -19,7 +19,7 @@ MODERATED = {"error": {"code": "content_policy_violation", "message": "blocked"}
 
 def run(*words: str, given: str = "") -> Result:
     """The command line, with that on its standard input. Its output is wide enough for every column."""
-    return CliRunner().invoke(main, list(words), input=given, env={"COLUMNS": "300"})
+    return CliRunner().invoke(main, list(words), input=given)
 
 
 def sample(**changes: Any) -> dict[str, Any]:

@@ -1,9 +1,6 @@
 """What operators ask about the past: alerts they have seen, states that were, refusals and their causes."""
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from cli import output
 from cli.commands.alerts import alerts
@@ -11,15 +8,6 @@ from cli.commands.explain import explain
 from cli.commands.health import health
 from cli.commands.run import run
 from tests.unit.cli.fake_server import FakeServer, a_run, a_task, invoke, problem
-
-
-@pytest.fixture(autouse=True)
-def _wide_terminal() -> Iterator[None]:
-    """A terminal that folds nothing, wherever the test runs."""
-    before, output.console.width = output.console.width, 200
-    yield
-    output.console.width = before
-
 
 ALERT = {
     "id": "A1", "kind": "stuck_state", "severity": "high", "subject": "T1", "count": 2, "message": "nobody takes it",
