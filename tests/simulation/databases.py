@@ -7,9 +7,10 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -50,8 +51,8 @@ class Served:
         method = getattr(self._store, name)
         if name == "close":
             return method
-        if name == "unit":
-            return self._unit
+        if name in ("unit", "optimistic"):
+            return partial(self._unit, method)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             await self._database.way_in()
@@ -62,9 +63,9 @@ class Served:
         return call
 
     @asynccontextmanager
-    async def _unit(self) -> AsyncIterator[Any]:
+    async def _unit(self, work: Callable[[], AbstractAsyncContextManager[Any]]) -> AsyncIterator[Any]:
         await self._database.way_in()
-        async with self._store.unit() as unit:
+        async with work() as unit:
             yield unit
         await self._database.way_out()
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from sqlalchemy import MetaData
 
 from libs.faults.fault import Fault
 from libs.store.database import Database
@@ -17,7 +18,7 @@ from services.routing.domain.catalog_history import Holdings, ObjectRevision
 from services.routing.domain.catalog_plan import Plan, plan_admin, plan_apply
 from services.routing.domain.publication import Surroundings
 from services.routing.ports import CatalogStore
-from services.routing.store import calls_tables, catalog_tables
+from services.routing.store import calls_tables, catalog_tables, tasks_tables
 from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.catalog_postgres import PostgresCatalogStore
 
@@ -164,7 +165,8 @@ async def test_objects_are_listed_in_order_and_by_pages(store: CatalogStore):
 async def test_the_migrated_tables_are_the_declared_ones(pg_url: str):
     """CAT-2, OPS-7: migrations and tables say the same."""
     await migrate(pg_url, schema="routing", versions=VERSIONS)
-    declared = calls_tables.metadata  # that of the tasks, with the tables of calls in it
-    for table in catalog_tables.metadata.sorted_tables:
-        table.to_metadata(declared)
+    declared = MetaData()
+    for part in (tasks_tables, calls_tables, catalog_tables):
+        for table in part.metadata.sorted_tables:
+            table.to_metadata(declared)
     assert await differences(pg_url, schema="routing", metadata=declared) == []

@@ -24,6 +24,7 @@ SETTINGS = {
     "ROUTING_RENEW_INTERVAL_S": "1",
     "POINTSMAN_RECONCILE_SETTLE_S": str(SETTLE_S),
     "POINTSMAN_ALLOW_PRIVATE_URLS": "1",
+    "ROUTING_DRIFT_PIXEL_SHARE": "0",  # clips are drawn small, whatever was asked
     "POINTSMAN_ADMIN": "off",
 }
 
