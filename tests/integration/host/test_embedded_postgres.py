@@ -138,15 +138,15 @@ async def test_kill_9_of_the_owner_leaves_no_orphan_and_loses_nothing(home: Path
 def test_only_a_living_server_of_another_is_in_the_way() -> None:
     """VER-6: a process that has ended but still stands in the table, as a server on its way out may, is nobody's."""
     ended = subprocess.Popen(["true"])
-    living = subprocess.Popen(["sleep", "60"])
-    try:
-        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has taken note of it
-        assert not is_foreign(ended.pid)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as living:
+        assert living.stdin is not None
+        assert living.stdout is not None
+        living.stdin.write(b"x")
+        assert living.stdout.read(1) == b"x"  # it runs: one that is only about to begin has no words yet either
         assert is_foreign(living.pid)
-    finally:
-        living.kill()
-        living.wait()
-        ended.wait()
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and nobody has taken note of it
+    assert not is_foreign(ended.pid)
+    ended.wait()
     assert not is_foreign(ended.pid)
 
 
