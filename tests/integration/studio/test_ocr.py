@@ -48,7 +48,9 @@ async def test_words_in_a_generated_picture_are_read_by_its_url(caller):
     _, made = await caller.call("POST", "dahlia", "/images/generations", json=body)
     status, answer = await read(caller, {"url": made["data"][0]["url"]})
     assert status == 200
-    assert answer["text"].splitlines()[:2] == ["FRESH BREAD", "dahlia · gpt-image-1"]
+    lines = answer["text"].splitlines()  # strokes of the motif may read as letters between the two
+    assert lines[0] == "FRESH BREAD"
+    assert "dahlia · gpt-image-1" in lines
 
 
 @pytest.mark.parametrize(
