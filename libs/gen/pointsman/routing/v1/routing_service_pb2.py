@@ -24,6 +24,7 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.routing.v1 import alert_pb2 as pointsman_dot_routing_dot_v1_dot_alert__pb2
 from pointsman.routing.v1 import call_pb2 as pointsman_dot_routing_dot_v1_dot_call__pb2
 from pointsman.routing.v1 import refusal_pb2 as pointsman_dot_routing_dot_v1_dot_refusal__pb2
@@ -31,73 +32,75 @@ from pointsman.routing.v1 import replay_pb2 as pointsman_dot_routing_dot_v1_dot_
 from pointsman.routing.v1 import task_pb2 as pointsman_dot_routing_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*pointsman/routing/v1/routing_service.proto\x12\x14pointsman.routing.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a pointsman/routing/v1/alert.proto\x1a\x1fpointsman/routing/v1/call.proto\x1a\"pointsman/routing/v1/refusal.proto\x1a!pointsman/routing/v1/replay.proto\x1a\x1fpointsman/routing/v1/task.proto\"\xf4\x01\n\x11SubmitTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12&\n\x05input\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x07options\x18\x05 \x01(\x0b\x32!.pointsman.routing.v1.TaskOptions\x12\x0e\n\x06run_id\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x12\x18\n\x10\x63\x61ncel_requested\x18\t \x01(\x08\">\n\x12SubmitTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"1\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\xad\x01\n\x10ListTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12/\n\x06states\x18\x02 \x03(\x0e\x32\x1f.pointsman.routing.v1.TaskState\x12\x1f\n\x17with_uncertain_attempts\x18\x03 \x01(\x08\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\"W\n\x11ListTasksResponse\x12)\n\x05tasks\x18\x01 \x03(\x0b\x32\x1a.pointsman.routing.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"4\n\x11\x43\x61ncelTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\">\n\x12\x43\x61ncelTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"#\n\x10WatchTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"=\n\x11WatchTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"8\n\x15ListSelectionsRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"M\n\x16ListSelectionsResponse\x12\x33\n\nselections\x18\x01 \x03(\x0b\x32\x1f.pointsman.routing.v1.Selection\"%\n\x12\x45xplainTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"j\n\x13\x45xplainTaskResponse\x12\r\n\x05steps\x18\x01 \x03(\t\x12\r\n\x05story\x18\x02 \x03(\t\x12\x35\n\x08refusals\x18\x03 \x03(\x0b\x32#.pointsman.routing.v1.HealthRefusal\"H\n\x16ReplaySelectionRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x05\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"N\n\x17ReplaySelectionResponse\x12\x33\n\x06rounds\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.ReplayedRound\"\xfa\x01\n\rWhatIfRequest\x12\x15\n\x0bpolicy_yaml\x18\x01 \x01(\tH\x00\x12\x15\n\x0bprices_yaml\x18\x02 \x01(\tH\x00\x12\x16\n\x0c\x63\x61talog_yaml\x18\x03 \x01(\tH\x00\x12.\n\nsince_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05model\x18\x06 \x01(\t\x12\x11\n\tpage_size\x18\x07 \x01(\x05\x12\x12\n\npage_token\x18\x08 \x01(\tB\r\n\x0b\x61lternative\"r\n\x0eWhatIfResponse\x12\x32\n\x06report\x18\x01 \x01(\x0b\x32\".pointsman.routing.v1.WhatIfReport\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x13\n\x0bround_count\x18\x03 \x01(\x03\"j\n\x15ResolveAttemptRequest\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x12\n\nresolution\x18\x02 \x01(\t\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\"B\n\x16ResolveAttemptResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\x90\x01\n\rInvokeRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\r\n\x05input\x18\x05 \x01(\x0c\x12\x32\n\x07options\x18\x06 \x01(\x0b\x32!.pointsman.routing.v1.CallOptions\"J\n\x0eInvokeResponse\x12\x0e\n\x06output\x18\x01 \x01(\x0c\x12(\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"K\n\x13InvokeStreamRequest\x12\x34\n\x07request\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequest\"\\\n\x14InvokeStreamResponse\x12\x0f\n\x05\x63hunk\x18\x01 \x01(\x0cH\x00\x12*\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.CallH\x00\x42\x07\n\x05piece\"1\n\x0eGetCallRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetCallResponse\x12(\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"l\n\x11ListAlertsRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x11\n\topen_only\x18\x05 \x01(\x08\"Z\n\x12ListAlertsResponse\x12+\n\x06\x61lerts\x18\x01 \x03(\x0b\x32\x1b.pointsman.routing.v1.Alert\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"+\n\x17\x41\x63knowledgeAlertRequest\x12\x10\n\x08\x61lert_id\x18\x01 \x01(\t\"F\n\x18\x41\x63knowledgeAlertResponse\x12*\n\x05\x61lert\x18\x01 \x01(\x0b\x32\x1b.pointsman.routing.v1.Alert2\xd5\x0b\n\x0eRoutingService\x12_\n\nSubmitTask\x12\'.pointsman.routing.v1.SubmitTaskRequest\x1a(.pointsman.routing.v1.SubmitTaskResponse\x12V\n\x07GetTask\x12$.pointsman.routing.v1.GetTaskRequest\x1a%.pointsman.routing.v1.GetTaskResponse\x12\\\n\tListTasks\x12&.pointsman.routing.v1.ListTasksRequest\x1a\'.pointsman.routing.v1.ListTasksResponse\x12_\n\nCancelTask\x12\'.pointsman.routing.v1.CancelTaskRequest\x1a(.pointsman.routing.v1.CancelTaskResponse\x12^\n\tWatchTask\x12&.pointsman.routing.v1.WatchTaskRequest\x1a\'.pointsman.routing.v1.WatchTaskResponse0\x01\x12k\n\x0eListSelections\x12+.pointsman.routing.v1.ListSelectionsRequest\x1a,.pointsman.routing.v1.ListSelectionsResponse\x12\x62\n\x0b\x45xplainTask\x12(.pointsman.routing.v1.ExplainTaskRequest\x1a).pointsman.routing.v1.ExplainTaskResponse\x12n\n\x0fReplaySelection\x12,.pointsman.routing.v1.ReplaySelectionRequest\x1a-.pointsman.routing.v1.ReplaySelectionResponse\x12S\n\x06WhatIf\x12#.pointsman.routing.v1.WhatIfRequest\x1a$.pointsman.routing.v1.WhatIfResponse\x12k\n\x0eResolveAttempt\x12+.pointsman.routing.v1.ResolveAttemptRequest\x1a,.pointsman.routing.v1.ResolveAttemptResponse\x12S\n\x06Invoke\x12#.pointsman.routing.v1.InvokeRequest\x1a$.pointsman.routing.v1.InvokeResponse\x12g\n\x0cInvokeStream\x12).pointsman.routing.v1.InvokeStreamRequest\x1a*.pointsman.routing.v1.InvokeStreamResponse0\x01\x12V\n\x07GetCall\x12$.pointsman.routing.v1.GetCallRequest\x1a%.pointsman.routing.v1.GetCallResponse\x12_\n\nListAlerts\x12\'.pointsman.routing.v1.ListAlertsRequest\x1a(.pointsman.routing.v1.ListAlertsResponse\x12q\n\x10\x41\x63knowledgeAlert\x12-.pointsman.routing.v1.AcknowledgeAlertRequest\x1a..pointsman.routing.v1.AcknowledgeAlertResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*pointsman/routing/v1/routing_service.proto\x12\x14pointsman.routing.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a pointsman/routing/v1/alert.proto\x1a\x1fpointsman/routing/v1/call.proto\x1a\"pointsman/routing/v1/refusal.proto\x1a!pointsman/routing/v1/replay.proto\x1a\x1fpointsman/routing/v1/task.proto\"\xf4\x01\n\x11SubmitTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12&\n\x05input\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x07options\x18\x05 \x01(\x0b\x32!.pointsman.routing.v1.TaskOptions\x12\x0e\n\x06run_id\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x12\x18\n\x10\x63\x61ncel_requested\x18\t \x01(\x08\"p\n\x12SubmitTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\x12\x30\n\x08\x65stimate\x18\x02 \x01(\x0b\x32\x1e.pointsman.routing.v1.Estimate\"a\n\x08\x45stimate\x12&\n\nworst_cost\x18\x01 \x01(\x0b\x32\x12.google.type.Money\x12\x14\n\x0cmax_attempts\x18\x02 \x01(\x05\x12\x17\n\x0funpriced_reason\x18\x03 \x01(\t\"1\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\xad\x01\n\x10ListTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12/\n\x06states\x18\x02 \x03(\x0e\x32\x1f.pointsman.routing.v1.TaskState\x12\x1f\n\x17with_uncertain_attempts\x18\x03 \x01(\x08\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\"W\n\x11ListTasksResponse\x12)\n\x05tasks\x18\x01 \x03(\x0b\x32\x1a.pointsman.routing.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"4\n\x11\x43\x61ncelTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\">\n\x12\x43\x61ncelTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"#\n\x10WatchTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"=\n\x11WatchTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"8\n\x15ListSelectionsRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"M\n\x16ListSelectionsResponse\x12\x33\n\nselections\x18\x01 \x03(\x0b\x32\x1f.pointsman.routing.v1.Selection\"%\n\x12\x45xplainTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"j\n\x13\x45xplainTaskResponse\x12\r\n\x05steps\x18\x01 \x03(\t\x12\r\n\x05story\x18\x02 \x03(\t\x12\x35\n\x08refusals\x18\x03 \x03(\x0b\x32#.pointsman.routing.v1.HealthRefusal\"H\n\x16ReplaySelectionRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x05\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"N\n\x17ReplaySelectionResponse\x12\x33\n\x06rounds\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.ReplayedRound\"\xfa\x01\n\rWhatIfRequest\x12\x15\n\x0bpolicy_yaml\x18\x01 \x01(\tH\x00\x12\x15\n\x0bprices_yaml\x18\x02 \x01(\tH\x00\x12\x16\n\x0c\x63\x61talog_yaml\x18\x03 \x01(\tH\x00\x12.\n\nsince_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05model\x18\x06 \x01(\t\x12\x11\n\tpage_size\x18\x07 \x01(\x05\x12\x12\n\npage_token\x18\x08 \x01(\tB\r\n\x0b\x61lternative\"r\n\x0eWhatIfResponse\x12\x32\n\x06report\x18\x01 \x01(\x0b\x32\".pointsman.routing.v1.WhatIfReport\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x13\n\x0bround_count\x18\x03 \x01(\x03\"j\n\x15ResolveAttemptRequest\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x12\n\nresolution\x18\x02 \x01(\t\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\"B\n\x16ResolveAttemptResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\x90\x01\n\rInvokeRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\r\n\x05input\x18\x05 \x01(\x0c\x12\x32\n\x07options\x18\x06 \x01(\x0b\x32!.pointsman.routing.v1.CallOptions\"J\n\x0eInvokeResponse\x12\x0e\n\x06output\x18\x01 \x01(\x0c\x12(\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"K\n\x13InvokeStreamRequest\x12\x34\n\x07request\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequest\"\\\n\x14InvokeStreamResponse\x12\x0f\n\x05\x63hunk\x18\x01 \x01(\x0cH\x00\x12*\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.CallH\x00\x42\x07\n\x05piece\"1\n\x0eGetCallRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetCallResponse\x12(\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"l\n\x11ListAlertsRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x11\n\topen_only\x18\x05 \x01(\x08\"Z\n\x12ListAlertsResponse\x12+\n\x06\x61lerts\x18\x01 \x03(\x0b\x32\x1b.pointsman.routing.v1.Alert\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"+\n\x17\x41\x63knowledgeAlertRequest\x12\x10\n\x08\x61lert_id\x18\x01 \x01(\t\"F\n\x18\x41\x63knowledgeAlertResponse\x12*\n\x05\x61lert\x18\x01 \x01(\x0b\x32\x1b.pointsman.routing.v1.Alert2\xd5\x0b\n\x0eRoutingService\x12_\n\nSubmitTask\x12\'.pointsman.routing.v1.SubmitTaskRequest\x1a(.pointsman.routing.v1.SubmitTaskResponse\x12V\n\x07GetTask\x12$.pointsman.routing.v1.GetTaskRequest\x1a%.pointsman.routing.v1.GetTaskResponse\x12\\\n\tListTasks\x12&.pointsman.routing.v1.ListTasksRequest\x1a\'.pointsman.routing.v1.ListTasksResponse\x12_\n\nCancelTask\x12\'.pointsman.routing.v1.CancelTaskRequest\x1a(.pointsman.routing.v1.CancelTaskResponse\x12^\n\tWatchTask\x12&.pointsman.routing.v1.WatchTaskRequest\x1a\'.pointsman.routing.v1.WatchTaskResponse0\x01\x12k\n\x0eListSelections\x12+.pointsman.routing.v1.ListSelectionsRequest\x1a,.pointsman.routing.v1.ListSelectionsResponse\x12\x62\n\x0b\x45xplainTask\x12(.pointsman.routing.v1.ExplainTaskRequest\x1a).pointsman.routing.v1.ExplainTaskResponse\x12n\n\x0fReplaySelection\x12,.pointsman.routing.v1.ReplaySelectionRequest\x1a-.pointsman.routing.v1.ReplaySelectionResponse\x12S\n\x06WhatIf\x12#.pointsman.routing.v1.WhatIfRequest\x1a$.pointsman.routing.v1.WhatIfResponse\x12k\n\x0eResolveAttempt\x12+.pointsman.routing.v1.ResolveAttemptRequest\x1a,.pointsman.routing.v1.ResolveAttemptResponse\x12S\n\x06Invoke\x12#.pointsman.routing.v1.InvokeRequest\x1a$.pointsman.routing.v1.InvokeResponse\x12g\n\x0cInvokeStream\x12).pointsman.routing.v1.InvokeStreamRequest\x1a*.pointsman.routing.v1.InvokeStreamResponse0\x01\x12V\n\x07GetCall\x12$.pointsman.routing.v1.GetCallRequest\x1a%.pointsman.routing.v1.GetCallResponse\x12_\n\nListAlerts\x12\'.pointsman.routing.v1.ListAlertsRequest\x1a(.pointsman.routing.v1.ListAlertsResponse\x12q\n\x10\x41\x63knowledgeAlert\x12-.pointsman.routing.v1.AcknowledgeAlertRequest\x1a..pointsman.routing.v1.AcknowledgeAlertResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.routing.v1.routing_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SUBMITTASKREQUEST']._serialized_start=303
-  _globals['_SUBMITTASKREQUEST']._serialized_end=547
-  _globals['_SUBMITTASKRESPONSE']._serialized_start=549
-  _globals['_SUBMITTASKRESPONSE']._serialized_end=611
-  _globals['_GETTASKREQUEST']._serialized_start=613
-  _globals['_GETTASKREQUEST']._serialized_end=662
-  _globals['_GETTASKRESPONSE']._serialized_start=664
-  _globals['_GETTASKRESPONSE']._serialized_end=723
-  _globals['_LISTTASKSREQUEST']._serialized_start=726
-  _globals['_LISTTASKSREQUEST']._serialized_end=899
-  _globals['_LISTTASKSRESPONSE']._serialized_start=901
-  _globals['_LISTTASKSRESPONSE']._serialized_end=988
-  _globals['_CANCELTASKREQUEST']._serialized_start=990
-  _globals['_CANCELTASKREQUEST']._serialized_end=1042
-  _globals['_CANCELTASKRESPONSE']._serialized_start=1044
-  _globals['_CANCELTASKRESPONSE']._serialized_end=1106
-  _globals['_WATCHTASKREQUEST']._serialized_start=1108
-  _globals['_WATCHTASKREQUEST']._serialized_end=1143
-  _globals['_WATCHTASKRESPONSE']._serialized_start=1145
-  _globals['_WATCHTASKRESPONSE']._serialized_end=1206
-  _globals['_LISTSELECTIONSREQUEST']._serialized_start=1208
-  _globals['_LISTSELECTIONSREQUEST']._serialized_end=1264
-  _globals['_LISTSELECTIONSRESPONSE']._serialized_start=1266
-  _globals['_LISTSELECTIONSRESPONSE']._serialized_end=1343
-  _globals['_EXPLAINTASKREQUEST']._serialized_start=1345
-  _globals['_EXPLAINTASKREQUEST']._serialized_end=1382
-  _globals['_EXPLAINTASKRESPONSE']._serialized_start=1384
-  _globals['_EXPLAINTASKRESPONSE']._serialized_end=1490
-  _globals['_REPLAYSELECTIONREQUEST']._serialized_start=1492
-  _globals['_REPLAYSELECTIONREQUEST']._serialized_end=1564
-  _globals['_REPLAYSELECTIONRESPONSE']._serialized_start=1566
-  _globals['_REPLAYSELECTIONRESPONSE']._serialized_end=1644
-  _globals['_WHATIFREQUEST']._serialized_start=1647
-  _globals['_WHATIFREQUEST']._serialized_end=1897
-  _globals['_WHATIFRESPONSE']._serialized_start=1899
-  _globals['_WHATIFRESPONSE']._serialized_end=2013
-  _globals['_RESOLVEATTEMPTREQUEST']._serialized_start=2015
-  _globals['_RESOLVEATTEMPTREQUEST']._serialized_end=2121
-  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_start=2123
-  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_end=2189
-  _globals['_INVOKEREQUEST']._serialized_start=2192
-  _globals['_INVOKEREQUEST']._serialized_end=2336
-  _globals['_INVOKERESPONSE']._serialized_start=2338
-  _globals['_INVOKERESPONSE']._serialized_end=2412
-  _globals['_INVOKESTREAMREQUEST']._serialized_start=2414
-  _globals['_INVOKESTREAMREQUEST']._serialized_end=2489
-  _globals['_INVOKESTREAMRESPONSE']._serialized_start=2491
-  _globals['_INVOKESTREAMRESPONSE']._serialized_end=2583
-  _globals['_GETCALLREQUEST']._serialized_start=2585
-  _globals['_GETCALLREQUEST']._serialized_end=2634
-  _globals['_GETCALLRESPONSE']._serialized_start=2636
-  _globals['_GETCALLRESPONSE']._serialized_end=2695
-  _globals['_LISTALERTSREQUEST']._serialized_start=2697
-  _globals['_LISTALERTSREQUEST']._serialized_end=2805
-  _globals['_LISTALERTSRESPONSE']._serialized_start=2807
-  _globals['_LISTALERTSRESPONSE']._serialized_end=2897
-  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_start=2899
-  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_end=2942
-  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_start=2944
-  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_end=3014
-  _globals['_ROUTINGSERVICE']._serialized_start=3017
-  _globals['_ROUTINGSERVICE']._serialized_end=4510
+  _globals['_SUBMITTASKREQUEST']._serialized_start=328
+  _globals['_SUBMITTASKREQUEST']._serialized_end=572
+  _globals['_SUBMITTASKRESPONSE']._serialized_start=574
+  _globals['_SUBMITTASKRESPONSE']._serialized_end=686
+  _globals['_ESTIMATE']._serialized_start=688
+  _globals['_ESTIMATE']._serialized_end=785
+  _globals['_GETTASKREQUEST']._serialized_start=787
+  _globals['_GETTASKREQUEST']._serialized_end=836
+  _globals['_GETTASKRESPONSE']._serialized_start=838
+  _globals['_GETTASKRESPONSE']._serialized_end=897
+  _globals['_LISTTASKSREQUEST']._serialized_start=900
+  _globals['_LISTTASKSREQUEST']._serialized_end=1073
+  _globals['_LISTTASKSRESPONSE']._serialized_start=1075
+  _globals['_LISTTASKSRESPONSE']._serialized_end=1162
+  _globals['_CANCELTASKREQUEST']._serialized_start=1164
+  _globals['_CANCELTASKREQUEST']._serialized_end=1216
+  _globals['_CANCELTASKRESPONSE']._serialized_start=1218
+  _globals['_CANCELTASKRESPONSE']._serialized_end=1280
+  _globals['_WATCHTASKREQUEST']._serialized_start=1282
+  _globals['_WATCHTASKREQUEST']._serialized_end=1317
+  _globals['_WATCHTASKRESPONSE']._serialized_start=1319
+  _globals['_WATCHTASKRESPONSE']._serialized_end=1380
+  _globals['_LISTSELECTIONSREQUEST']._serialized_start=1382
+  _globals['_LISTSELECTIONSREQUEST']._serialized_end=1438
+  _globals['_LISTSELECTIONSRESPONSE']._serialized_start=1440
+  _globals['_LISTSELECTIONSRESPONSE']._serialized_end=1517
+  _globals['_EXPLAINTASKREQUEST']._serialized_start=1519
+  _globals['_EXPLAINTASKREQUEST']._serialized_end=1556
+  _globals['_EXPLAINTASKRESPONSE']._serialized_start=1558
+  _globals['_EXPLAINTASKRESPONSE']._serialized_end=1664
+  _globals['_REPLAYSELECTIONREQUEST']._serialized_start=1666
+  _globals['_REPLAYSELECTIONREQUEST']._serialized_end=1738
+  _globals['_REPLAYSELECTIONRESPONSE']._serialized_start=1740
+  _globals['_REPLAYSELECTIONRESPONSE']._serialized_end=1818
+  _globals['_WHATIFREQUEST']._serialized_start=1821
+  _globals['_WHATIFREQUEST']._serialized_end=2071
+  _globals['_WHATIFRESPONSE']._serialized_start=2073
+  _globals['_WHATIFRESPONSE']._serialized_end=2187
+  _globals['_RESOLVEATTEMPTREQUEST']._serialized_start=2189
+  _globals['_RESOLVEATTEMPTREQUEST']._serialized_end=2295
+  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_start=2297
+  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_end=2363
+  _globals['_INVOKEREQUEST']._serialized_start=2366
+  _globals['_INVOKEREQUEST']._serialized_end=2510
+  _globals['_INVOKERESPONSE']._serialized_start=2512
+  _globals['_INVOKERESPONSE']._serialized_end=2586
+  _globals['_INVOKESTREAMREQUEST']._serialized_start=2588
+  _globals['_INVOKESTREAMREQUEST']._serialized_end=2663
+  _globals['_INVOKESTREAMRESPONSE']._serialized_start=2665
+  _globals['_INVOKESTREAMRESPONSE']._serialized_end=2757
+  _globals['_GETCALLREQUEST']._serialized_start=2759
+  _globals['_GETCALLREQUEST']._serialized_end=2808
+  _globals['_GETCALLRESPONSE']._serialized_start=2810
+  _globals['_GETCALLRESPONSE']._serialized_end=2869
+  _globals['_LISTALERTSREQUEST']._serialized_start=2871
+  _globals['_LISTALERTSREQUEST']._serialized_end=2979
+  _globals['_LISTALERTSRESPONSE']._serialized_start=2981
+  _globals['_LISTALERTSRESPONSE']._serialized_end=3071
+  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_start=3073
+  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_end=3116
+  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_start=3118
+  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_end=3188
+  _globals['_ROUTINGSERVICE']._serialized_start=3191
+  _globals['_ROUTINGSERVICE']._serialized_end=4684
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.type import money_pb2 as _money_pb2
 from pointsman.routing.v1 import alert_pb2 as _alert_pb2
 from pointsman.routing.v1 import call_pb2 as _call_pb2
 from pointsman.routing.v1 import refusal_pb2 as _refusal_pb2
@@ -92,22 +93,62 @@ class SubmitTaskResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TASK_FIELD_NUMBER: _builtins.int
+    ESTIMATE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def task(self) -> _task_pb2.Task:
         """The Task; absent with validate_only."""
+
+    @_builtins.property
+    def estimate(self) -> Global___Estimate:
+        """With validate_only: what it may cost."""
 
     def __init__(
         self,
         *,
         task: _task_pb2.Task | None = ...,
+        estimate: Global___Estimate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["estimate", b"estimate", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["estimate", b"estimate", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SubmitTaskResponse: _TypeAlias = SubmitTaskResponse  # noqa: Y015
+
+@_typing.final
+class Estimate(_message.Message):
+    """What a Task may cost at worst (COST-9)."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WORST_COST_FIELD_NUMBER: _builtins.int
+    MAX_ATTEMPTS_FIELD_NUMBER: _builtins.int
+    UNPRICED_REASON_FIELD_NUMBER: _builtins.int
+    max_attempts: _builtins.int
+    """Required. Attempts that the policy permits."""
+    unpriced_reason: _builtins.str
+    """Why there is no price."""
+    @_builtins.property
+    def worst_cost(self) -> _money_pb2.Money:
+        """The highest admissible quote times the Attempts that the policy permits, at most the policy's absolute limit; absent
+        when no Supply that could serve it is priced.
+        """
+
+    def __init__(
+        self,
+        *,
+        worst_cost: _money_pb2.Money | None = ...,
+        max_attempts: _builtins.int = ...,
+        unpriced_reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["worst_cost", b"worst_cost"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_attempts", b"max_attempts", "unpriced_reason", b"unpriced_reason", "worst_cost", b"worst_cost"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Estimate: _TypeAlias = Estimate  # noqa: Y015
 
 @_typing.final
 class GetTaskRequest(_message.Message):

@@ -158,12 +158,21 @@ class TaskOptions(_message.Message):
     BILLING_MODE_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
     DEADLINE_TIME_FIELD_NUMBER: _builtins.int
+    SUPPLY_ID_FIELD_NUMBER: _builtins.int
+    MAX_ATTEMPTS_FIELD_NUMBER: _builtins.int
+    HOLD_ID_FIELD_NUMBER: _builtins.int
     degradation: _builtins.str
     """`strict`, `best_effort`, or empty for the policy's default."""
     billing_mode: _builtins.str
     """Billing mode as in the catalogue, or empty for the kind's default."""
     priority: Global___Priority.ValueType
     """Urgency."""
+    supply_id: _builtins.str
+    """Only this Supply may serve it; empty = as the policy chooses."""
+    max_attempts: _builtins.int
+    """At most this many Attempts; 0 = as the policy says, which it never exceeds."""
+    hold_id: _builtins.str
+    """The Hold that pays for it; empty = none."""
     @_builtins.property
     def deadline_time(self) -> _timestamp_pb2.Timestamp:
         """No result is wanted after this time."""
@@ -175,10 +184,13 @@ class TaskOptions(_message.Message):
         billing_mode: _builtins.str = ...,
         priority: Global___Priority.ValueType = ...,
         deadline_time: _timestamp_pb2.Timestamp | None = ...,
+        supply_id: _builtins.str = ...,
+        max_attempts: _builtins.int = ...,
+        hold_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline_time", b"deadline_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "deadline_time", b"deadline_time", "degradation", b"degradation", "priority", b"priority"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "deadline_time", b"deadline_time", "degradation", b"degradation", "hold_id", b"hold_id", "max_attempts", b"max_attempts", "priority", b"priority", "supply_id", b"supply_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -137,6 +137,18 @@ class Node(_message.Message):
     WAITING_REASON_FIELD_NUMBER: _builtins.int
     ARTIFACTS_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
+    PARENT_ID_FIELD_NUMBER: _builtins.int
+    SHOT_CLASS_FIELD_NUMBER: _builtins.int
+    NEEDS_FIELD_NUMBER: _builtins.int
+    INPUT_HASH_FIELD_NUMBER: _builtins.int
+    TRIES_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
+    REVIEW_ID_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    FINISH_TIME_FIELD_NUMBER: _builtins.int
+    RETRY_TIME_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Its id within the Run."""
     kind: _builtins.str
@@ -147,6 +159,18 @@ class Node(_message.Message):
     """The Task that serves it."""
     waiting_reason: _builtins.str
     """While waiting: why."""
+    parent_id: _builtins.str
+    """The map that it is an item of; empty = none."""
+    shot_class: _builtins.str
+    """The class of shots that it belongs to."""
+    input_hash: _builtins.str
+    """Hash of its resolved input, once it started."""
+    tries: _builtins.int
+    """Required. How often it was started."""
+    attempts: _builtins.int
+    """Attempts made at providers for it."""
+    review_id: _builtins.str
+    """Its open review, if there is one."""
     @_builtins.property
     def artifacts(self) -> _containers.RepeatedCompositeFieldContainer[_artifact_pb2.Artifact]:
         """What it gave."""
@@ -154,6 +178,30 @@ class Node(_message.Message):
     @_builtins.property
     def failure(self) -> _failure_pb2.Failure:
         """Why it failed."""
+
+    @_builtins.property
+    def needs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The nodes that it waits for."""
+
+    @_builtins.property
+    def cost(self) -> _money_pb2.Money:
+        """What it cost so far."""
+
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was started last."""
+
+    @_builtins.property
+    def finish_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ended."""
+
+    @_builtins.property
+    def retry_time(self) -> _timestamp_pb2.Timestamp:
+        """While backing off: when it goes on."""
+
+    @_builtins.property
+    def output(self) -> _struct_pb2.Struct:
+        """Output values that are no files."""
 
     def __init__(
         self,
@@ -165,10 +213,22 @@ class Node(_message.Message):
         waiting_reason: _builtins.str = ...,
         artifacts: _abc.Iterable[_artifact_pb2.Artifact] | None = ...,
         failure: _failure_pb2.Failure | None = ...,
+        parent_id: _builtins.str = ...,
+        shot_class: _builtins.str = ...,
+        needs: _abc.Iterable[_builtins.str] | None = ...,
+        input_hash: _builtins.str = ...,
+        tries: _builtins.int = ...,
+        attempts: _builtins.int = ...,
+        cost: _money_pb2.Money | None = ...,
+        review_id: _builtins.str = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        finish_time: _timestamp_pb2.Timestamp | None = ...,
+        retry_time: _timestamp_pb2.Timestamp | None = ...,
+        output: _struct_pb2.Struct | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "failure", b"failure", "finish_time", b"finish_time", "output", b"output", "retry_time", b"retry_time", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "failure", b"failure", "id", b"id", "kind", b"kind", "state", b"state", "task_id", b"task_id", "waiting_reason", b"waiting_reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "attempts", b"attempts", "cost", b"cost", "failure", b"failure", "finish_time", b"finish_time", "id", b"id", "input_hash", b"input_hash", "kind", b"kind", "needs", b"needs", "output", b"output", "parent_id", b"parent_id", "retry_time", b"retry_time", "review_id", b"review_id", "shot_class", b"shot_class", "start_time", b"start_time", "state", b"state", "task_id", b"task_id", "tries", b"tries", "waiting_reason", b"waiting_reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -294,6 +354,10 @@ class Run(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
     INPUT_FIELD_NUMBER: _builtins.int
+    PRODUCTION_FIELD_NUMBER: _builtins.int
+    BUDGET_ID_FIELD_NUMBER: _builtins.int
+    PENDING_STEERING_COUNT_FIELD_NUMBER: _builtins.int
+    BACKPRESSURE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Its id."""
     tenant: _builtins.str
@@ -304,6 +368,12 @@ class Run(_message.Message):
     """The Public Model of a single generation."""
     last_sequence: _builtins.int
     """Required. Sequence of its newest event."""
+    budget_id: _builtins.str
+    """Its budget; empty = none."""
+    pending_steering_count: _builtins.int
+    """Steering inputs that were accepted and not yet consumed."""
+    backpressure: _builtins.str
+    """Why producing is held back by review; empty = it is not."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """Required. When it was created."""
@@ -340,6 +410,10 @@ class Run(_message.Message):
     def input(self) -> _struct_pb2.Struct:
         """What was asked for."""
 
+    @_builtins.property
+    def production(self) -> _struct_pb2.Struct:
+        """The production document; absent for a single generation."""
+
     def __init__(
         self,
         *,
@@ -357,10 +431,14 @@ class Run(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         last_sequence: _builtins.int = ...,
         input: _struct_pb2.Struct | None = ...,
+        production: _struct_pb2.Struct | None = ...,
+        budget_id: _builtins.str = ...,
+        pending_steering_count: _builtins.int = ...,
+        backpressure: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "failure", b"failure", "finish_time", b"finish_time", "input", b"input", "result", b"result", "start_time", b"start_time", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "failure", b"failure", "finish_time", b"finish_time", "input", b"input", "production", b"production", "result", b"result", "start_time", b"start_time", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "failure", b"failure", "finish_time", b"finish_time", "id", b"id", "input", b"input", "labels", b"labels", "last_sequence", b"last_sequence", "model", b"model", "nodes", b"nodes", "result", b"result", "start_time", b"start_time", "state", b"state", "tenant", b"tenant", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backpressure", b"backpressure", "budget_id", b"budget_id", "create_time", b"create_time", "failure", b"failure", "finish_time", b"finish_time", "id", b"id", "input", b"input", "labels", b"labels", "last_sequence", b"last_sequence", "model", b"model", "nodes", b"nodes", "pending_steering_count", b"pending_steering_count", "production", b"production", "result", b"result", "start_time", b"start_time", "state", b"state", "tenant", b"tenant", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

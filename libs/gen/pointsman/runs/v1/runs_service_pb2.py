@@ -24,11 +24,12 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
+from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.routing.v1 import task_pb2 as pointsman_dot_routing_dot_v1_dot_task__pb2
 from pointsman.runs.v1 import run_pb2 as pointsman_dot_runs_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/runs/v1/runs_service.proto\x12\x11pointsman.runs.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fpointsman/routing/v1/task.proto\x1a\x1bpointsman/runs/v1/run.proto\"\xc1\x02\n\x10\x43reateRunRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12&\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x07options\x18\x04 \x01(\x0b\x32!.pointsman.routing.v1.TaskOptions\x12?\n\x06labels\x18\x05 \x03(\x0b\x32/.pointsman.runs.v1.CreateRunRequest.LabelsEntry\x12\x14\n\x0c\x63\x61llback_url\x18\x06 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x07 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x08 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"J\n\x11\x43reateRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"S\n\x13\x46indRunByKeyRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x03 \x01(\t\";\n\x14\x46indRunByKeyResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"/\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"5\n\x0eGetRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"\x84\x01\n\x0fListRunsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12+\n\x06states\x18\x02 \x03(\x0e\x32\x1b.pointsman.runs.v1.RunState\x12\r\n\x05label\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"Q\n\x10ListRunsResponse\x12$\n\x04runs\x18\x01 \x03(\x0b\x32\x16.pointsman.runs.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\\\n\x0eJoinRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12*\n\x07timeout\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"6\n\x0fJoinRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"B\n\x10\x43\x61ncelRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"8\n\x11\x43\x61ncelRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"s\n\x16StreamRunEventsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x03 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x11\n\tpage_size\x18\x05 \x01(\x05\"F\n\x17StreamRunEventsResponse\x12+\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1b.pointsman.runs.v1.RunEvent2\x80\x05\n\x0bRunsService\x12V\n\tCreateRun\x12#.pointsman.runs.v1.CreateRunRequest\x1a$.pointsman.runs.v1.CreateRunResponse\x12_\n\x0c\x46indRunByKey\x12&.pointsman.runs.v1.FindRunByKeyRequest\x1a\'.pointsman.runs.v1.FindRunByKeyResponse\x12M\n\x06GetRun\x12 .pointsman.runs.v1.GetRunRequest\x1a!.pointsman.runs.v1.GetRunResponse\x12S\n\x08ListRuns\x12\".pointsman.runs.v1.ListRunsRequest\x1a#.pointsman.runs.v1.ListRunsResponse\x12P\n\x07JoinRun\x12!.pointsman.runs.v1.JoinRunRequest\x1a\".pointsman.runs.v1.JoinRunResponse\x12V\n\tCancelRun\x12#.pointsman.runs.v1.CancelRunRequest\x1a$.pointsman.runs.v1.CancelRunResponse\x12j\n\x0fStreamRunEvents\x12).pointsman.runs.v1.StreamRunEventsRequest\x1a*.pointsman.runs.v1.StreamRunEventsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/runs/v1/runs_service.proto\x12\x11pointsman.runs.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\x1fpointsman/routing/v1/task.proto\x1a\x1bpointsman/runs/v1/run.proto\"\x81\x03\n\x10\x43reateRunRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12&\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x07options\x18\x04 \x01(\x0b\x32!.pointsman.routing.v1.TaskOptions\x12?\n\x06labels\x18\x05 \x03(\x0b\x32/.pointsman.runs.v1.CreateRunRequest.LabelsEntry\x12\x14\n\x0c\x63\x61llback_url\x18\x06 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x07 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x08 \x01(\t\x12+\n\nproduction\x18\t \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x11\n\tbudget_id\x18\n \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"J\n\x11\x43reateRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\x12\x10\n\x08replayed\x18\x02 \x01(\x08\"S\n\x13\x46indRunByKeyRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x02 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x03 \x01(\t\";\n\x14\x46indRunByKeyResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"/\n\rGetRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"5\n\x0eGetRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"\x84\x01\n\x0fListRunsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12+\n\x06states\x18\x02 \x03(\x0e\x32\x1b.pointsman.runs.v1.RunState\x12\r\n\x05label\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"Q\n\x10ListRunsResponse\x12$\n\x04runs\x18\x01 \x03(\x0b\x32\x16.pointsman.runs.v1.Run\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\\\n\x0eJoinRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12*\n\x07timeout\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"6\n\x0fJoinRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"[\n\x10\x43\x61ncelRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x17\n\x0fidempotency_key\x18\x04 \x01(\t\"8\n\x11\x43\x61ncelRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"U\n\x0fPauseRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"7\n\x10PauseRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"V\n\x10ResumeRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"8\n\x11ResumeRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\"z\n\x0fSteerRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12%\n\x04\x64\x61ta\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"?\n\x10SteerRunResponse\x12\x19\n\x11steering_event_id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x03\"\xb4\x01\n\x11RedriveRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x0f\n\x07node_id\x18\x03 \x01(\t\x12&\n\x05input\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0f\n\x07preview\x18\x06 \x01(\x08\x12\x12\n\nrequest_id\x18\x07 \x01(\t\x12\x11\n\tsupply_id\x18\x08 \x01(\t\"\x94\x01\n\x12RedriveRunResponse\x12#\n\x03run\x18\x01 \x01(\x0b\x32\x16.pointsman.runs.v1.Run\x12\x37\n\x0e\x61\x66\x66\x65\x63ted_nodes\x18\x02 \x03(\x0b\x32\x1f.pointsman.runs.v1.AffectedNode\x12 \n\x04\x63ost\x18\x03 \x01(\x0b\x32\x12.google.type.Money\"Q\n\x0c\x41\x66\x66\x65\x63tedNode\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\t\x12 \n\x04\x63ost\x18\x03 \x01(\x0b\x32\x12.google.type.Money\"s\n\x16StreamRunEventsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x03 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\x12\x11\n\tpage_size\x18\x05 \x01(\x05\"F\n\x17StreamRunEventsResponse\x12+\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1b.pointsman.runs.v1.RunEvent2\xdd\x07\n\x0bRunsService\x12V\n\tCreateRun\x12#.pointsman.runs.v1.CreateRunRequest\x1a$.pointsman.runs.v1.CreateRunResponse\x12_\n\x0c\x46indRunByKey\x12&.pointsman.runs.v1.FindRunByKeyRequest\x1a\'.pointsman.runs.v1.FindRunByKeyResponse\x12M\n\x06GetRun\x12 .pointsman.runs.v1.GetRunRequest\x1a!.pointsman.runs.v1.GetRunResponse\x12S\n\x08ListRuns\x12\".pointsman.runs.v1.ListRunsRequest\x1a#.pointsman.runs.v1.ListRunsResponse\x12P\n\x07JoinRun\x12!.pointsman.runs.v1.JoinRunRequest\x1a\".pointsman.runs.v1.JoinRunResponse\x12V\n\tCancelRun\x12#.pointsman.runs.v1.CancelRunRequest\x1a$.pointsman.runs.v1.CancelRunResponse\x12S\n\x08PauseRun\x12\".pointsman.runs.v1.PauseRunRequest\x1a#.pointsman.runs.v1.PauseRunResponse\x12V\n\tResumeRun\x12#.pointsman.runs.v1.ResumeRunRequest\x1a$.pointsman.runs.v1.ResumeRunResponse\x12S\n\x08SteerRun\x12\".pointsman.runs.v1.SteerRunRequest\x1a#.pointsman.runs.v1.SteerRunResponse\x12Y\n\nRedriveRun\x12$.pointsman.runs.v1.RedriveRunRequest\x1a%.pointsman.runs.v1.RedriveRunResponse\x12j\n\x0fStreamRunEvents\x12).pointsman.runs.v1.StreamRunEventsRequest\x1a*.pointsman.runs.v1.StreamRunEventsResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,36 +38,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CREATERUNREQUEST_LABELSENTRY']._loaded_options = None
   _globals['_CREATERUNREQUEST_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_CREATERUNREQUEST']._serialized_start=184
-  _globals['_CREATERUNREQUEST']._serialized_end=505
-  _globals['_CREATERUNREQUEST_LABELSENTRY']._serialized_start=460
-  _globals['_CREATERUNREQUEST_LABELSENTRY']._serialized_end=505
-  _globals['_CREATERUNRESPONSE']._serialized_start=507
-  _globals['_CREATERUNRESPONSE']._serialized_end=581
-  _globals['_FINDRUNBYKEYREQUEST']._serialized_start=583
-  _globals['_FINDRUNBYKEYREQUEST']._serialized_end=666
-  _globals['_FINDRUNBYKEYRESPONSE']._serialized_start=668
-  _globals['_FINDRUNBYKEYRESPONSE']._serialized_end=727
-  _globals['_GETRUNREQUEST']._serialized_start=729
-  _globals['_GETRUNREQUEST']._serialized_end=776
-  _globals['_GETRUNRESPONSE']._serialized_start=778
-  _globals['_GETRUNRESPONSE']._serialized_end=831
-  _globals['_LISTRUNSREQUEST']._serialized_start=834
-  _globals['_LISTRUNSREQUEST']._serialized_end=966
-  _globals['_LISTRUNSRESPONSE']._serialized_start=968
-  _globals['_LISTRUNSRESPONSE']._serialized_end=1049
-  _globals['_JOINRUNREQUEST']._serialized_start=1051
-  _globals['_JOINRUNREQUEST']._serialized_end=1143
-  _globals['_JOINRUNRESPONSE']._serialized_start=1145
-  _globals['_JOINRUNRESPONSE']._serialized_end=1199
-  _globals['_CANCELRUNREQUEST']._serialized_start=1201
-  _globals['_CANCELRUNREQUEST']._serialized_end=1267
-  _globals['_CANCELRUNRESPONSE']._serialized_start=1269
-  _globals['_CANCELRUNRESPONSE']._serialized_end=1325
-  _globals['_STREAMRUNEVENTSREQUEST']._serialized_start=1327
-  _globals['_STREAMRUNEVENTSREQUEST']._serialized_end=1442
-  _globals['_STREAMRUNEVENTSRESPONSE']._serialized_start=1444
-  _globals['_STREAMRUNEVENTSRESPONSE']._serialized_end=1514
-  _globals['_RUNSSERVICE']._serialized_start=1517
-  _globals['_RUNSSERVICE']._serialized_end=2157
+  _globals['_CREATERUNREQUEST']._serialized_start=209
+  _globals['_CREATERUNREQUEST']._serialized_end=594
+  _globals['_CREATERUNREQUEST_LABELSENTRY']._serialized_start=549
+  _globals['_CREATERUNREQUEST_LABELSENTRY']._serialized_end=594
+  _globals['_CREATERUNRESPONSE']._serialized_start=596
+  _globals['_CREATERUNRESPONSE']._serialized_end=670
+  _globals['_FINDRUNBYKEYREQUEST']._serialized_start=672
+  _globals['_FINDRUNBYKEYREQUEST']._serialized_end=755
+  _globals['_FINDRUNBYKEYRESPONSE']._serialized_start=757
+  _globals['_FINDRUNBYKEYRESPONSE']._serialized_end=816
+  _globals['_GETRUNREQUEST']._serialized_start=818
+  _globals['_GETRUNREQUEST']._serialized_end=865
+  _globals['_GETRUNRESPONSE']._serialized_start=867
+  _globals['_GETRUNRESPONSE']._serialized_end=920
+  _globals['_LISTRUNSREQUEST']._serialized_start=923
+  _globals['_LISTRUNSREQUEST']._serialized_end=1055
+  _globals['_LISTRUNSRESPONSE']._serialized_start=1057
+  _globals['_LISTRUNSRESPONSE']._serialized_end=1138
+  _globals['_JOINRUNREQUEST']._serialized_start=1140
+  _globals['_JOINRUNREQUEST']._serialized_end=1232
+  _globals['_JOINRUNRESPONSE']._serialized_start=1234
+  _globals['_JOINRUNRESPONSE']._serialized_end=1288
+  _globals['_CANCELRUNREQUEST']._serialized_start=1290
+  _globals['_CANCELRUNREQUEST']._serialized_end=1381
+  _globals['_CANCELRUNRESPONSE']._serialized_start=1383
+  _globals['_CANCELRUNRESPONSE']._serialized_end=1439
+  _globals['_PAUSERUNREQUEST']._serialized_start=1441
+  _globals['_PAUSERUNREQUEST']._serialized_end=1526
+  _globals['_PAUSERUNRESPONSE']._serialized_start=1528
+  _globals['_PAUSERUNRESPONSE']._serialized_end=1583
+  _globals['_RESUMERUNREQUEST']._serialized_start=1585
+  _globals['_RESUMERUNREQUEST']._serialized_end=1671
+  _globals['_RESUMERUNRESPONSE']._serialized_start=1673
+  _globals['_RESUMERUNRESPONSE']._serialized_end=1729
+  _globals['_STEERRUNREQUEST']._serialized_start=1731
+  _globals['_STEERRUNREQUEST']._serialized_end=1853
+  _globals['_STEERRUNRESPONSE']._serialized_start=1855
+  _globals['_STEERRUNRESPONSE']._serialized_end=1918
+  _globals['_REDRIVERUNREQUEST']._serialized_start=1921
+  _globals['_REDRIVERUNREQUEST']._serialized_end=2101
+  _globals['_REDRIVERUNRESPONSE']._serialized_start=2104
+  _globals['_REDRIVERUNRESPONSE']._serialized_end=2252
+  _globals['_AFFECTEDNODE']._serialized_start=2254
+  _globals['_AFFECTEDNODE']._serialized_end=2335
+  _globals['_STREAMRUNEVENTSREQUEST']._serialized_start=2337
+  _globals['_STREAMRUNEVENTSREQUEST']._serialized_end=2452
+  _globals['_STREAMRUNEVENTSRESPONSE']._serialized_start=2454
+  _globals['_STREAMRUNEVENTSRESPONSE']._serialized_end=2524
+  _globals['_RUNSSERVICE']._serialized_start=2527
+  _globals['_RUNSSERVICE']._serialized_end=3516
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
+from google.type import money_pb2 as _money_pb2
 from pointsman.routing.v1 import task_pb2 as _task_pb2
 from pointsman.runs.v1 import run_pb2 as _run_pb2
 import builtins as _builtins
@@ -56,6 +57,8 @@ class CreateRunRequest(_message.Message):
     CALLBACK_URL_FIELD_NUMBER: _builtins.int
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     FINGERPRINT_FIELD_NUMBER: _builtins.int
+    PRODUCTION_FIELD_NUMBER: _builtins.int
+    BUDGET_ID_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """Required. Whose it is."""
     model: _builtins.str
@@ -66,6 +69,8 @@ class CreateRunRequest(_message.Message):
     """The caller's idempotency key, scoped to the tenant."""
     fingerprint: _builtins.str
     """Hash of the canonical body that came with the key."""
+    budget_id: _builtins.str
+    """The budget that a single generation is paid from; empty = the tenant's own, if there is one."""
     @_builtins.property
     def input(self) -> _struct_pb2.Struct:
         """Its input."""
@@ -78,6 +83,10 @@ class CreateRunRequest(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The caller's labels."""
 
+    @_builtins.property
+    def production(self) -> _struct_pb2.Struct:
+        """A production document in place of model and input."""
+
     def __init__(
         self,
         *,
@@ -89,10 +98,12 @@ class CreateRunRequest(_message.Message):
         callback_url: _builtins.str = ...,
         idempotency_key: _builtins.str = ...,
         fingerprint: _builtins.str = ...,
+        production: _struct_pb2.Struct | None = ...,
+        budget_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "options", b"options"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "options", b"options", "production", b"production"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["callback_url", b"callback_url", "fingerprint", b"fingerprint", "idempotency_key", b"idempotency_key", "input", b"input", "labels", b"labels", "model", b"model", "options", b"options", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "callback_url", b"callback_url", "fingerprint", b"fingerprint", "idempotency_key", b"idempotency_key", "input", b"input", "labels", b"labels", "model", b"model", "options", b"options", "production", b"production", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -365,22 +376,26 @@ class CancelRunRequest(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     TENANT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
-    """Required. Its id."""
+    """Its id; or `idempotency_key`."""
     tenant: _builtins.str
     """Required. Whose."""
     reason: _builtins.str
     """Why, for the record."""
+    idempotency_key: _builtins.str
+    """The key that created it, in place of its id."""
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
         tenant: _builtins.str = ...,
         reason: _builtins.str = ...,
+        idempotency_key: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["idempotency_key", b"idempotency_key", "reason", b"reason", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -409,6 +424,308 @@ class CancelRunResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelRunResponse: _TypeAlias = CancelRunResponse  # noqa: Y015
+
+@_typing.final
+class PauseRunRequest(_message.Message):
+    """Asks for a Run to be held."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """Required. Its id."""
+    tenant: _builtins.str
+    """Required. Whose."""
+    reason: _builtins.str
+    """Why, for the record."""
+    request_id: _builtins.str
+    """Id of this command: a repeat, however late, changes nothing."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseRunRequest: _TypeAlias = PauseRunRequest  # noqa: Y015
+
+@_typing.final
+class PauseRunResponse(_message.Message):
+    """The Run after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The Run."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseRunResponse: _TypeAlias = PauseRunResponse  # noqa: Y015
+
+@_typing.final
+class ResumeRunRequest(_message.Message):
+    """Asks for a paused Run to go on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """Required. Its id."""
+    tenant: _builtins.str
+    """Required. Whose."""
+    reason: _builtins.str
+    """Why, for the record."""
+    request_id: _builtins.str
+    """Id of this command: a repeat, however late, changes nothing."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeRunRequest: _TypeAlias = ResumeRunRequest  # noqa: Y015
+
+@_typing.final
+class ResumeRunResponse(_message.Message):
+    """The Run after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The Run."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeRunResponse: _TypeAlias = ResumeRunResponse  # noqa: Y015
+
+@_typing.final
+class SteerRunRequest(_message.Message):
+    """An input into a Run under way."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """Required. Its id."""
+    tenant: _builtins.str
+    """Required. Whose."""
+    kind: _builtins.str
+    """Required. What kind of input, as nodes declare in `consumes_steering`."""
+    request_id: _builtins.str
+    """Id of this command: a repeat is the same input."""
+    @_builtins.property
+    def data(self) -> _struct_pb2.Struct:
+        """Required. `text` is appended, `value` replaces."""
+
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        data: _struct_pb2.Struct | None = ...,
+        request_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["data", b"data"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "kind", b"kind", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SteerRunRequest: _TypeAlias = SteerRunRequest  # noqa: Y015
+
+@_typing.final
+class SteerRunResponse(_message.Message):
+    """The input on record."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STEERING_EVENT_ID_FIELD_NUMBER: _builtins.int
+    SEQUENCE_FIELD_NUMBER: _builtins.int
+    steering_event_id: _builtins.str
+    """Required. Its id."""
+    sequence: _builtins.int
+    """Required. 1 for the first input of its Run."""
+    def __init__(
+        self,
+        *,
+        steering_event_id: _builtins.str = ...,
+        sequence: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sequence", b"sequence", "steering_event_id", b"steering_event_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SteerRunResponse: _TypeAlias = SteerRunResponse  # noqa: Y015
+
+@_typing.final
+class RedriveRunRequest(_message.Message):
+    """Asks for a node to be run again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    INPUT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    PREVIEW_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    SUPPLY_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """Required. Its id."""
+    tenant: _builtins.str
+    """Required. Whose."""
+    node_id: _builtins.str
+    """The node; empty = every node that failed."""
+    reason: _builtins.str
+    """Required. Who and why."""
+    preview: _builtins.bool
+    """Only tell what would be touched and what it would cost."""
+    request_id: _builtins.str
+    """Id of this command: a repeat changes nothing."""
+    supply_id: _builtins.str
+    """Serve it by this Supply from now on; empty = as the policy chooses."""
+    @_builtins.property
+    def input(self) -> _struct_pb2.Struct:
+        """Fields of its input that change; they are merged into it."""
+
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        node_id: _builtins.str = ...,
+        input: _struct_pb2.Struct | None = ...,
+        reason: _builtins.str = ...,
+        preview: _builtins.bool = ...,
+        request_id: _builtins.str = ...,
+        supply_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "node_id", b"node_id", "preview", b"preview", "reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "supply_id", b"supply_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RedriveRunRequest: _TypeAlias = RedriveRunRequest  # noqa: Y015
+
+@_typing.final
+class RedriveRunResponse(_message.Message):
+    """What a redrive does."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    AFFECTED_NODES_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The Run after it, or as it is."""
+
+    @_builtins.property
+    def affected_nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___AffectedNode]:
+        """Nodes that run again or become stale, in the order of the graph."""
+
+    @_builtins.property
+    def cost(self) -> _money_pb2.Money:
+        """What that may cost at most."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+        affected_nodes: _abc.Iterable[Global___AffectedNode] | None = ...,
+        cost: _money_pb2.Money | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_nodes", b"affected_nodes", "cost", b"cost", "run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RedriveRunResponse: _TypeAlias = RedriveRunResponse  # noqa: Y015
+
+@_typing.final
+class AffectedNode(_message.Message):
+    """A node that a change touches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
+    node_id: _builtins.str
+    """Required. Its id."""
+    effect: _builtins.str
+    """Required. `redriven`, `stale`, or `kept` for one that would begin on the new input anyway."""
+    @_builtins.property
+    def cost(self) -> _money_pb2.Money:
+        """What it may cost at most."""
+
+    def __init__(
+        self,
+        *,
+        node_id: _builtins.str = ...,
+        effect: _builtins.str = ...,
+        cost: _money_pb2.Money | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "effect", b"effect", "node_id", b"node_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AffectedNode: _TypeAlias = AffectedNode  # noqa: Y015
 
 @_typing.final
 class StreamRunEventsRequest(_message.Message):

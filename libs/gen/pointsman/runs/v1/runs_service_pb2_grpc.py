@@ -65,6 +65,26 @@ class RunsServiceStub:
                 request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CancelRunRequest.SerializeToString,
                 response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CancelRunResponse.FromString,
                 _registered_method=True)
+        self.PauseRun = channel.unary_unary(
+                '/pointsman.runs.v1.RunsService/PauseRun',
+                request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.PauseRunRequest.SerializeToString,
+                response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.PauseRunResponse.FromString,
+                _registered_method=True)
+        self.ResumeRun = channel.unary_unary(
+                '/pointsman.runs.v1.RunsService/ResumeRun',
+                request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.ResumeRunRequest.SerializeToString,
+                response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.ResumeRunResponse.FromString,
+                _registered_method=True)
+        self.SteerRun = channel.unary_unary(
+                '/pointsman.runs.v1.RunsService/SteerRun',
+                request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.SteerRunRequest.SerializeToString,
+                response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.SteerRunResponse.FromString,
+                _registered_method=True)
+        self.RedriveRun = channel.unary_unary(
+                '/pointsman.runs.v1.RunsService/RedriveRun',
+                request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.RedriveRunRequest.SerializeToString,
+                response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.RedriveRunResponse.FromString,
+                _registered_method=True)
         self.StreamRunEvents = channel.unary_stream(
                 '/pointsman.runs.v1.RunsService/StreamRunEvents',
                 request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.StreamRunEventsRequest.SerializeToString,
@@ -118,6 +138,34 @@ class RunsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PauseRun(self, request, context):
+        """Holds a Run: nothing new is submitted; what providers have is followed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeRun(self, request, context):
+        """Lets a paused Run go on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SteerRun(self, request, context):
+        """Accepts an input into a Run that is not terminal, durably.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RedriveRun(self, request, context):
+        """Runs a node again, with its history, or tells what that would touch and cost.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def StreamRunEvents(self, request, context):
         """Its events after a cursor, and, when following, those to come.
         """
@@ -157,6 +205,26 @@ def add_RunsServiceServicer_to_server(servicer, server):
                     servicer.CancelRun,
                     request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CancelRunRequest.FromString,
                     response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CancelRunResponse.SerializeToString,
+            ),
+            'PauseRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseRun,
+                    request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.PauseRunRequest.FromString,
+                    response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.PauseRunResponse.SerializeToString,
+            ),
+            'ResumeRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeRun,
+                    request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.ResumeRunRequest.FromString,
+                    response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.ResumeRunResponse.SerializeToString,
+            ),
+            'SteerRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.SteerRun,
+                    request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.SteerRunRequest.FromString,
+                    response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.SteerRunResponse.SerializeToString,
+            ),
+            'RedriveRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.RedriveRun,
+                    request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.RedriveRunRequest.FromString,
+                    response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.RedriveRunResponse.SerializeToString,
             ),
             'StreamRunEvents': grpc.unary_stream_rpc_method_handler(
                     servicer.StreamRunEvents,
@@ -327,6 +395,114 @@ class RunsService:
             '/pointsman.runs.v1.RunsService/CancelRun',
             pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CancelRunRequest.SerializeToString,
             pointsman_dot_runs_dot_v1_dot_runs__service__pb2.CancelRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.runs.v1.RunsService/PauseRun',
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.PauseRunRequest.SerializeToString,
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.PauseRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.runs.v1.RunsService/ResumeRun',
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.ResumeRunRequest.SerializeToString,
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.ResumeRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SteerRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.runs.v1.RunsService/SteerRun',
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.SteerRunRequest.SerializeToString,
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.SteerRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RedriveRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.runs.v1.RunsService/RedriveRun',
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.RedriveRunRequest.SerializeToString,
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.RedriveRunResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,14 @@ class RunsServiceStub:
     """Waits until a Run is terminal or paused."""
     CancelRun: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.CancelRunRequest, _runs_service_pb2.CancelRunResponse]
     """Asks for a Run to end."""
+    PauseRun: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.PauseRunRequest, _runs_service_pb2.PauseRunResponse]
+    """Holds a Run: nothing new is submitted; what providers have is followed."""
+    ResumeRun: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.ResumeRunRequest, _runs_service_pb2.ResumeRunResponse]
+    """Lets a paused Run go on."""
+    SteerRun: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.SteerRunRequest, _runs_service_pb2.SteerRunResponse]
+    """Accepts an input into a Run that is not terminal, durably."""
+    RedriveRun: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.RedriveRunRequest, _runs_service_pb2.RedriveRunResponse]
+    """Runs a node again, with its history, or tells what that would touch and cost."""
     StreamRunEvents: _grpc.UnaryStreamMultiCallable[_runs_service_pb2.StreamRunEventsRequest, _runs_service_pb2.StreamRunEventsResponse]
     """Its events after a cursor, and, when following, those to come."""
 
@@ -65,6 +73,14 @@ class RunsServiceAsyncStub(RunsServiceStub):
     """Waits until a Run is terminal or paused."""
     CancelRun: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.CancelRunRequest, _runs_service_pb2.CancelRunResponse]  # type: ignore[assignment]
     """Asks for a Run to end."""
+    PauseRun: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.PauseRunRequest, _runs_service_pb2.PauseRunResponse]  # type: ignore[assignment]
+    """Holds a Run: nothing new is submitted; what providers have is followed."""
+    ResumeRun: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.ResumeRunRequest, _runs_service_pb2.ResumeRunResponse]  # type: ignore[assignment]
+    """Lets a paused Run go on."""
+    SteerRun: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.SteerRunRequest, _runs_service_pb2.SteerRunResponse]  # type: ignore[assignment]
+    """Accepts an input into a Run that is not terminal, durably."""
+    RedriveRun: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.RedriveRunRequest, _runs_service_pb2.RedriveRunResponse]  # type: ignore[assignment]
+    """Runs a node again, with its history, or tells what that would touch and cost."""
     StreamRunEvents: _aio.UnaryStreamMultiCallable[_runs_service_pb2.StreamRunEventsRequest, _runs_service_pb2.StreamRunEventsResponse]  # type: ignore[assignment]
     """Its events after a cursor, and, when following, those to come."""
 
@@ -118,6 +134,38 @@ class RunsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_runs_service_pb2.CancelRunResponse, _abc.Awaitable[_runs_service_pb2.CancelRunResponse]]:
         """Asks for a Run to end."""
+
+    @_abc_1.abstractmethod
+    def PauseRun(
+        self,
+        request: _runs_service_pb2.PauseRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runs_service_pb2.PauseRunResponse, _abc.Awaitable[_runs_service_pb2.PauseRunResponse]]:
+        """Holds a Run: nothing new is submitted; what providers have is followed."""
+
+    @_abc_1.abstractmethod
+    def ResumeRun(
+        self,
+        request: _runs_service_pb2.ResumeRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runs_service_pb2.ResumeRunResponse, _abc.Awaitable[_runs_service_pb2.ResumeRunResponse]]:
+        """Lets a paused Run go on."""
+
+    @_abc_1.abstractmethod
+    def SteerRun(
+        self,
+        request: _runs_service_pb2.SteerRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runs_service_pb2.SteerRunResponse, _abc.Awaitable[_runs_service_pb2.SteerRunResponse]]:
+        """Accepts an input into a Run that is not terminal, durably."""
+
+    @_abc_1.abstractmethod
+    def RedriveRun(
+        self,
+        request: _runs_service_pb2.RedriveRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runs_service_pb2.RedriveRunResponse, _abc.Awaitable[_runs_service_pb2.RedriveRunResponse]]:
+        """Runs a node again, with its history, or tells what that would touch and cost."""
 
     @_abc_1.abstractmethod
     def StreamRunEvents(
