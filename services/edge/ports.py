@@ -161,8 +161,9 @@ class Calls(Protocol):
         """What it gave, and the receipt. Whoever is cancelled here gives the call up at its provider too."""
         ...
 
-    def stream(self, tenant: str, call_id: str, order: CallOrder) -> AsyncGenerator[bytes | Receipt, None]:
-        """Pieces, each a JSON object, and at the very end the receipt. Closing it gives the call up."""
+    def stream(self, tenant: str, call_id: str, order: CallOrder) -> AsyncGenerator[list[bytes] | Receipt, None]:
+        """Pieces, each a JSON object, those together that came together; at the very end the receipt. Closing it gives
+        the call up."""
         ...
 
     async def get(self, tenant: str, call_id: str) -> call_shapes.Call:

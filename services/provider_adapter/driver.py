@@ -191,8 +191,10 @@ class _Body:
         self._limit = limit
 
     async def read(self, within_s: float) -> bytes:
-        """See `Streaming.read`."""
+        """See `Streaming.read`. What is there already is waited for by nobody."""
         try:
+            if data := self._answer.content.read_nowait():
+                return data
             async with asyncio.timeout(within_s):
                 return await self._answer.content.readany()
         except (aiohttp.ClientError, OSError) as error:

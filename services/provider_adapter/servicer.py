@@ -94,10 +94,8 @@ class ProviderServicer(ProviderServiceServicer):
         job, watch = wire.call_of(request.call)
         async with aclosing(self._use.stream(endpoint, job, watch)) as pieces:
             async for piece in pieces:
-                if isinstance(piece, bytes):
-                    yield pb.InvokeStreamResponse(chunk=piece)
-                else:
-                    yield pb.InvokeStreamResponse(report=wire.report_to_proto(piece.report, piece.first_token_s))
+                for message in wire.streamed_to_proto(piece, request.together):
+                    yield message
 
     async def ListAdapters(self, request: pb.ListAdaptersRequest, context: Any) -> pb.ListAdaptersResponse:
         """The dialects on offer."""

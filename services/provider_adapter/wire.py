@@ -1,6 +1,6 @@
 """Between protobuf and the values of the domain, in both directions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from libs.faults.fault import Fault
 from libs.rpc.values import money_to_proto
 from pointsman.common.v1 import artifact_pb2, usage_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
+from services.provider_adapter.app.stream import Ended
 from services.provider_adapter.domain.adapter import Manifest, Quality
 from services.provider_adapter.domain.calls import Report, Usage, Watch
 from services.provider_adapter.domain.exchange import Reply
@@ -91,6 +92,18 @@ def report_to_proto(report: Report, first_token_s: float) -> provider_pb2.CallRe
         ignored_fields=report.ignored_fields,
         reported_cost=money_to_proto(report.reported_cost),
     )
+
+
+def streamed_to_proto(
+    piece: list[bytes] | Ended, together: bool
+) -> Sequence[provider_service_pb2.InvokeStreamResponse]:
+    """The next messages of a stream: chunks in one or each in its own, or the report."""
+    if isinstance(piece, Ended):
+        report = report_to_proto(piece.report, piece.first_token_s)
+        return (provider_service_pb2.InvokeStreamResponse(report=report),)
+    if together:
+        return (provider_service_pb2.InvokeStreamResponse(chunks=piece),)
+    return [provider_service_pb2.InvokeStreamResponse(chunk=chunk) for chunk in piece]
 
 
 def _usage_to_proto(usage: Usage) -> usage_pb2.Usage:

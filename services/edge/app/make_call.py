@@ -30,7 +30,9 @@ class MakeCall:
             await self._reveal.grant(caller.tenant, [artifact.sha256 for artifact in served.receipt.artifacts])
         return served
 
-    async def stream(self, caller: Caller, call_id: str, order: CallOrder) -> AsyncGenerator[bytes | Receipt, None]:
+    async def stream(
+        self, caller: Caller, call_id: str, order: CallOrder
+    ) -> AsyncGenerator[list[bytes] | Receipt, None]:
         """The pieces of a streamed call, for whoever reads them to close; nothing happens before the first is read."""
         return self._calls.stream(caller.tenant, call_id, await self._prepared(caller, order))
 

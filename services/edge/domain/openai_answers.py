@@ -7,7 +7,6 @@ served it. Fields that OpenAI does not have stay behind.
 import base64
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from sys import byteorder
 from typing import Any
 
@@ -20,6 +19,7 @@ _fields = msgspec.json.Decoder(Fields).decode
 _decode = msgspec.json.Decoder().decode
 KEPT = ("service_tier", "system_fingerprint")
 NOTHING = (b"", b"null", b"[]")
+START = b"data: "
 DONE = b"data: [DONE]\n\n"
 
 
@@ -63,47 +63,58 @@ def _detail(usage: dict[str, Any], group: str, name: str, figure: int | None) ->
         usage[group] = {name: figure, **(usage.get(group) or {})}
 
 
-@dataclass(slots=True)
+class _Chunk(msgspec.Struct):
+    """What is read of a piece, as the bytes that came; b"" is what it does not have."""
+
+    choices: msgspec.Raw = msgspec.Raw(b"")
+    usage: msgspec.Raw = msgspec.Raw(b"")
+    service_tier: msgspec.Raw = msgspec.Raw(b"")
+    system_fingerprint: msgspec.Raw = msgspec.Raw(b"")
+
+
+_chunk = msgspec.json.Decoder(_Chunk).decode
+
+
 class ChunkWriter:
-    """Makes the frames of one stream. `frame` gives b"" for a piece that callers are not told."""
+    """Makes the frames of one stream. `frame` gives b"" for a piece that callers are not told.
 
-    call_id: str
-    model: str
-    created: int
-    include_usage: bool
-    _usage: msgspec.Raw | None = None
+    What every frame repeats is written once: a stream has a thousand of them.
+    """
 
-    def __post_init__(self) -> None:
-        self._usage = None
+    def __init__(self, call_id: str, model: str, created: int, include_usage: bool) -> None:
+        self._head: dict[str, Any] = {
+            "id": completion_id(call_id),
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model,
+        }
+        self._include_usage = include_usage
+        self._before = b'%s%s,"choices":' % (START, encode(self._head)[:-1])
+        self._after = b',"usage":null}\n\n' if include_usage else b"}\n\n"
+        self._usage: msgspec.Raw | None = None
 
     def frame(self, chunk: bytes) -> bytes:
         """One piece as its server-sent event. Figures of usage are kept for the end, where OpenAI tells them."""
-        found = _fields(chunk)
-        usage = found.get("usage")
-        if usage is not None and bytes(usage) not in NOTHING:
-            self._usage = usage
-        choices = found.get("choices")
-        if choices is None or bytes(choices) in NOTHING:
+        found = _chunk(chunk)
+        if bytes(found.usage) not in NOTHING:
+            self._usage = found.usage
+        said = bytes(found.choices)
+        if said in NOTHING:
             return b""
-        body = {**self._head(), "choices": choices, **{name: found[name] for name in KEPT if name in found}}
-        if self.include_usage:
-            body["usage"] = None
-        return event(body)
+        for name in KEPT:
+            if kept := bytes(getattr(found, name)):
+                said += b',"%s":%s' % (name.encode(), kept)
+        if b"\n" in said or b"\r" in said:
+            body = b"%s%s%s" % (self._before[len(START) :], said, self._after)
+            return event(msgspec.Raw(body.rstrip()))
+        return b"%s%s%s" % (self._before, said, self._after)
 
     def end(self, receipt: Receipt) -> bytes:
         """What follows the last piece: the usage, if it was asked for, and the mark of the end."""
-        if not self.include_usage:
+        if not self._include_usage:
             return DONE
         usage = usage_of(self._usage, receipt.tokens) or None
-        return event({**self._head(), "choices": [], "usage": usage}) + DONE
-
-    def _head(self) -> dict[str, Any]:
-        return {
-            "id": completion_id(self.call_id),
-            "object": "chat.completion.chunk",
-            "created": self.created,
-            "model": self.model,
-        }
+        return event({**self._head, "choices": [], "usage": usage}) + DONE
 
 
 def event(body: Any) -> bytes:
@@ -111,7 +122,7 @@ def event(body: Any) -> bytes:
     text = encode(body)
     if b"\n" in text or b"\r" in text:
         text = encode(_decode(text))
-    return b"data: %s\n\n" % text
+    return b"%s%s\n\n" % (START, text)
 
 
 def embeddings(output: bytes, model: str, spelling: str, tokens: Tokens) -> EmbeddingList:

@@ -28,9 +28,9 @@ class CallsPeer:
         reply = await self._stub.Invoke(wire.request(tenant, call_id, order), timeout=_patience(order))
         return Served(reply.output, wire.receipt(reply.call))
 
-    async def stream(self, tenant: str, call_id: str, order: CallOrder) -> AsyncGenerator[bytes | Receipt, None]:
+    async def stream(self, tenant: str, call_id: str, order: CallOrder) -> AsyncGenerator[list[bytes] | Receipt, None]:
         """See the port."""
-        request = pb.InvokeStreamRequest(request=wire.request(tenant, call_id, order))
+        request = pb.InvokeStreamRequest(request=wire.request(tenant, call_id, order), together=True)
         call = self._stub.InvokeStream(request, timeout=_patience(order))
         ended: Receipt | None = None
         try:
@@ -39,7 +39,7 @@ class CallsPeer:
                     if reply.HasField("call"):
                         ended = wire.receipt(reply.call)
                     else:
-                        yield reply.chunk
+                        yield list(reply.chunks) or [reply.chunk]
             if ended is None:
                 raise Fault.of("stream_interrupted", "the stream ended without its last event")
             yield ended

@@ -20,7 +20,7 @@ from services.edge.routes.operations import Asked
 from services.edge.routes.presence import Presence
 
 CLIENT_LEFT = 499
-Pieces = AsyncGenerator[bytes | Receipt, None]
+Pieces = AsyncGenerator[list[bytes] | Receipt, None]
 
 
 class Calling:
@@ -47,8 +47,8 @@ class Calling:
                 return await self._make(asked.caller, call_id, order)
         return None
 
-    async def opened(self, asked: Asked, order: CallOrder) -> "tuple[bytes | Receipt, Pieces] | None":
-        """(the first piece, all others), None once the client has left. Before the first piece a fault is a problem."""
+    async def opened(self, asked: Asked, order: CallOrder) -> "tuple[list[bytes] | Receipt, Pieces] | None":
+        """(the first pieces, all others), None once the client has left. Before the first one a fault is a problem."""
         call_id = self._begin(asked)
         with _readdressed(order.renamed):
             async with Presence(asked.request.scope, asked.request.receive):

@@ -1,7 +1,8 @@
 """A streamed completion on its way to the client (SYN-8, OAI-1).
 
 Laws of this file:
-- frames are written as the pieces come, by the task that serves the request: none is kept back, none is collected;
+- frames are written as the pieces come, by the task that serves the request: none is kept back, none is collected,
+  and what came together is written together;
 - what has begun ends in one of two ways: with `[DONE]`, or with an honest error and without it;
 - a client that leaves closes the feed, and with it everything upstream.
 """
@@ -33,7 +34,7 @@ class Feed:
 
     def __init__(
         self,
-        first: bytes | Receipt,
+        first: list[bytes] | Receipt,
         pieces: Pieces,
         writer: ChunkWriter,
         *,
@@ -57,8 +58,8 @@ class Feed:
         try:
             yield self._spelt(self._first)
             check_at = self._clock.monotonic() + self._check_s
-            async for piece in self._pieces:
-                yield self._spelt(piece)
+            async for pieces in self._pieces:
+                yield self._spelt(pieces)
                 if self._clock.monotonic() >= check_at:
                     await self._check_key()
                     check_at = self._clock.monotonic() + self._check_s
@@ -73,12 +74,12 @@ class Feed:
         if not await self._authenticator.still(self._caller):
             raise Fault.of("unauthenticated", "the key was revoked or has expired")
 
-    def _spelt(self, piece: bytes | Receipt) -> bytes:
-        if isinstance(piece, Receipt):
-            told = headers_of(piece)
+    def _spelt(self, pieces: list[bytes] | Receipt) -> bytes:
+        if isinstance(pieces, Receipt):
+            told = headers_of(pieces)
             words = ", ".join(f"{name}: {value}" for name, value in told.items())
-            return (f": {words}\n\n".encode() if words else b"") + self._writer.end(piece)
-        return self._writer.frame(piece)
+            return (f": {words}\n\n".encode() if words else b"") + self._writer.end(pieces)
+        return b"".join(map(self._writer.frame, pieces))
 
 
 class CompletionStream(Response):

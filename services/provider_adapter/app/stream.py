@@ -57,8 +57,9 @@ class StreamCall:
         self._materials = materials
         self._clock = clock
 
-    async def __call__(self, endpoint: Endpoint, job: Job, watch: Watch) -> AsyncGenerator[bytes | Ended, None]:
-        """Chunks, and at the very end the report. Raises Fault as InvokeCall does before the first chunk."""
+    async def __call__(self, endpoint: Endpoint, job: Job, watch: Watch) -> AsyncGenerator[list[bytes] | Ended, None]:
+        """Chunks, those together that came together, and at the very end the report. Raises Fault as InvokeCall does
+        before the first chunk."""
         line = self._conversation.line(endpoint, job.kind)
         stream = line.adapter.streams(job.kind)
         submit_s = endpoint.timeouts.submit_s
@@ -78,19 +79,19 @@ class StreamCall:
 
     async def _at_once(
         self, line: Line, job: Job, answer: Streaming, progress: Progress
-    ) -> AsyncGenerator[bytes | Ended, None]:
+    ) -> AsyncGenerator[list[bytes] | Ended, None]:
         """An answer that is no stream: a refusal, or all of the output in one, from a server that does not stream."""
         wait_s = min(progress.left_s, self._conversation.time_left())
         response = HttpResponse(answer.status, answer.headers, await answer.rest(wait_s))
         answered = line.adapter.calls(job.kind).parse(response, job)
         self._conversation.notice(line, Phase.STREAM, answered.unknown_fields)
         spent_s = self._clock.monotonic() - progress.begun_s
-        yield chunk_of(readable(answered.output))
+        yield [chunk_of(readable(answered.output))]
         yield Ended(answered.report, spent_s)
 
     async def _told(
         self, line: Line, reader: StreamReader, answer: Streaming, progress: Progress
-    ) -> AsyncGenerator[bytes | Ended, None]:
+    ) -> AsyncGenerator[list[bytes] | Ended, None]:
         held: list[bytes] = []
         while not reader.ended:
             fault: Fault | None = None
@@ -98,8 +99,8 @@ class StreamCall:
                 pieces, over = await self._read(reader, answer, progress)
             except ExchangeBroken as error:
                 pieces, over, fault = [], True, self._conversation.broken(line, error)
-            for chunk in self._handed_on(pieces, held, progress):
-                yield chunk
+            if chunks := self._handed_on(pieces, held, progress):
+                yield chunks
             fault = reader.failure or fault
             if fault is None and over and not reader.ended:
                 fault = reader.unfinished()

@@ -39,7 +39,7 @@ class RemoteCalls:
 
     async def stream(
         self, channel: Channel, supply: Supply, outgoing: Outgoing
-    ) -> AsyncGenerator[bytes | Report, None]:
+    ) -> AsyncGenerator[list[bytes] | Report, None]:
         """See the port."""
         asked = wire.stream_to_proto(channel, supply, outgoing)
         with deadline_at(None):
@@ -47,10 +47,7 @@ class RemoteCalls:
         try:
             async with faults_from_rpc():
                 async for piece in call:
-                    if piece.WhichOneof("piece") == "chunk":
-                        yield piece.chunk
-                    else:
-                        yield wire.report_from_proto(piece.report)
+                    yield wire.streamed_from_proto(piece)
         except Fault as fault:
             raise proved(fault, supply) from fault
         finally:

@@ -174,6 +174,9 @@ class CallProvider(Protocol):
         """One call."""
         ...
 
-    def stream(self, channel: Channel, supply: Supply, outgoing: Outgoing) -> AsyncGenerator[bytes | Report, None]:
-        """The same piece by piece, the report last. A stream that is closed before its end is ended upstream."""
+    def stream(
+        self, channel: Channel, supply: Supply, outgoing: Outgoing
+    ) -> AsyncGenerator[list[bytes] | Report, None]:
+        """The same piece by piece, those together that came together, the report last. A stream that is closed before
+        its end is ended upstream."""
         ...

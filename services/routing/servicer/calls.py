@@ -31,7 +31,8 @@ class CallServicer:
         asked = wire.asked_from_proto(request.request, streamed=True)
         async with aclosing(invoke_stream(self._calls, asked)) as pieces:
             async for piece in pieces:
-                yield wire.piece_to_proto(piece)
+                for message in wire.pieces_to_proto(piece, request.together):
+                    yield message
 
     async def GetCall(self, request: pb.GetCallRequest, context: Any) -> pb.GetCallResponse:
         """One synchronous call with its tries."""

@@ -1,5 +1,7 @@
 """Synchronous calls: what callers say and are told, and what providers and prices are."""
 
+from collections.abc import Sequence
+
 from google.protobuf.duration_pb2 import Duration
 
 from libs.faults.fault import Fault
@@ -84,11 +86,13 @@ def call_to_proto(call: Call) -> call_pb2.Call:
     )
 
 
-def piece_to_proto(piece: bytes | Call) -> routing_service_pb2.InvokeStreamResponse:
-    """The next piece of a stream; the call itself is the last."""
-    if isinstance(piece, bytes):
-        return routing_service_pb2.InvokeStreamResponse(chunk=piece)
-    return routing_service_pb2.InvokeStreamResponse(call=call_to_proto(piece))
+def pieces_to_proto(pieces: list[bytes] | Call, together: bool) -> Sequence[routing_service_pb2.InvokeStreamResponse]:
+    """The next messages of a stream: pieces in one or each in its own; the call itself is the last."""
+    if isinstance(pieces, Call):
+        return (routing_service_pb2.InvokeStreamResponse(call=call_to_proto(pieces)),)
+    if together:
+        return (routing_service_pb2.InvokeStreamResponse(chunks=pieces),)
+    return [routing_service_pb2.InvokeStreamResponse(chunk=chunk) for chunk in pieces]
 
 
 def _try(item: Try) -> call_pb2.CallAttempt:
@@ -144,13 +148,20 @@ def invoke_to_proto(channel: Channel, supply: Supply, outgoing: Outgoing) -> pro
 def stream_to_proto(channel: Channel, supply: Supply, outgoing: Outgoing) -> provider_service_pb2.InvokeStreamRequest:
     """The same, streamed."""
     call = synchronous_call(supply, outgoing)
-    return provider_service_pb2.InvokeStreamRequest(channel=endpoint(channel), call=call)
+    return provider_service_pb2.InvokeStreamRequest(channel=endpoint(channel), call=call, together=True)
 
 
 def answered_from_proto(message: provider_service_pb2.InvokeResponse) -> Answered:
     """What a call gave."""
     artifacts = tuple(map(artifact_from_proto, message.artifacts))
     return Answered(message.output, report_from_proto(message.report), artifacts)
+
+
+def streamed_from_proto(message: provider_service_pb2.InvokeStreamResponse) -> list[bytes] | Report:
+    """The next pieces of a stream, or its report."""
+    if message.chunks:
+        return list(message.chunks)
+    return report_from_proto(message.report) if message.HasField("report") else [message.chunk]
 
 
 def report_from_proto(message: provider_pb2.CallReport) -> Report:

@@ -58,6 +58,7 @@ class FakeCalls(RoutingServiceServicer):
         """Calls wait here before they answer, streams after their first piece; open unless a test closes it."""
         self.gate.set()
         self.begun = asyncio.Event()
+        self.at_once = False
         self.calls: dict[str, call_pb2.Call] = {}
 
     def ended(self, request: pb.InvokeRequest) -> call_pb2.Call:
@@ -95,6 +96,10 @@ class FakeCalls(RoutingServiceServicer):
         self.asked.append(inner)
         if self.fault is not None:
             raise self.fault
+        if self.at_once and request.together:
+            yield pb.InvokeStreamResponse(chunks=self.pieces)
+            yield pb.InvokeStreamResponse(call=self.ended(inner))
+            return
         for number, chunk in enumerate(self.pieces):
             yield pb.InvokeStreamResponse(chunk=chunk)
             self.begun.set()

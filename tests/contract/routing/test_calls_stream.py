@@ -1,19 +1,23 @@
 """Streamed calls through RoutingService over loopback: watchdogs, switches, broken streams, callers who leave."""
 
+import json
 from collections.abc import AsyncIterator
 
 import pytest
 
 from libs.faults.fault import Fault
+from pointsman.routing.v1 import routing_service_pb2 as pb
 from services.routing.domain.catalog import Timeouts
 from services.routing.domain.feedback import Pace
 from tests.unit.routing.call_stage import (
+    HELLO,
     ROLE,
     CallStage,
     Then,
     call_stage,
     chat_catalog,
     chunk,
+    request,
     seconds,
     serving,
 )
@@ -41,6 +45,21 @@ async def test_a_stream_is_passed_on_and_settled(play: CallStage):
     assert attempt.time_to_first_token.ToSeconds() == 3
     assert seconds(told.times) == (4.0, 0.0)
     assert play.provider.calls[0][1].inter_token_s == 15.0
+
+
+async def test_pieces_that_come_at_once_come_in_one_message(play: CallStage):
+    """SYN-8: who permits it is given them together and in order, the role that was held back among them; who does not
+    is given each in a message of its own."""
+    play.script("a/talk", Then(chunks=WORDS, together=True))
+    messages = []
+    for together in (True, False):
+        asked = pb.InvokeStreamRequest(request=request(f"c{together}", HELLO), together=together)
+        messages.append([piece async for piece in play.stub.InvokeStream(asked, timeout=60)])
+    at_once, alone = messages
+    assert [json.loads(piece) for piece in at_once[0].chunks] == list(WORDS)
+    assert (len(at_once), at_once[0].WhichOneof("piece"), at_once[1].WhichOneof("piece")) == (2, None, "call")
+    assert [json.loads(piece.chunk) for piece in alone[:-1]] == list(WORDS)
+    assert not any(piece.chunks for piece in alone)
 
 
 async def test_a_first_token_that_never_comes(play: CallStage):

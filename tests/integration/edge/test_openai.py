@@ -90,6 +90,13 @@ async def test_a_stream(edge: EdgeHouse, client: AsyncOpenAI) -> None:
     assert json.loads(asked.input) == {"messages": MESSAGES}
 
 
+async def test_pieces_that_come_at_once_are_events_all_the_same(edge: EdgeHouse, client: AsyncOpenAI) -> None:
+    """OAI-1: what routing gives in one message is told as one event each, in its order."""
+    edge.routing.at_once = True
+    stream = await client.chat.completions.create(model="chat-small", messages=MESSAGES, stream=True)
+    assert [chunk.choices[0].delta.content async for chunk in stream] == ["Good", " day."]
+
+
 @pytest.mark.parametrize("told", [True, False])
 async def test_a_stream_with_usage(edge: EdgeHouse, client: AsyncOpenAI, told: bool) -> None:
     """OAI-1: with include_usage the last chunk has the figures, the provider's or, where it told none, ours."""

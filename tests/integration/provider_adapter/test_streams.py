@@ -35,6 +35,16 @@ async def test_a_stream(desk) -> None:
     assert (sent["stream"], sent["stream_options"]) == (True, {"include_usage": True})
 
 
+async def test_what_is_there_at_once_comes_at_once(desk) -> None:
+    """SYN-8: whoever permits it is given in one message what came together, in its order."""
+    async with RawServer([streams(ROLE + said("Hel") + said("lo.") + said("", "stop") + USAGE + DONE)]) as server:
+        asked = pb.InvokeStreamRequest(channel=channel(server, "openai"), call=call("chat"), together=True)
+        messages = [message async for message in desk.stub.InvokeStream(asked, timeout=20)]
+    assert [message.WhichOneof("piece") for message in messages] == [None, "report"]
+    deltas = [json.loads(chunk)["choices"][0]["delta"] for chunk in messages[0].chunks]
+    assert [delta.get("content") for delta in deltas] == ["", "Hel", "lo.", None]
+
+
 @pytest.mark.parametrize("end", [drops, resets, streams(broken=True)], ids=["drop", "reset", "cut"])
 @pytest.mark.parametrize("name", STREAMS)
 async def test_a_stream_that_was_read_is_not_sent_again(desk, name: str, end: Act) -> None:

@@ -55,7 +55,7 @@ class Listener:
                 async for piece in pieces:
                     if isinstance(piece, Ended):
                         return piece
-                    self.chunks.append(piece)
+                    self.chunks += piece
                     self.clock.advance(pause_s)
         except Fault as fault:
             return fault

@@ -131,6 +131,8 @@ class Then:
     report: Report = REPORT
     chunks: tuple[Mapping[str, Any], ...] = ()
     apart_s: float = 0.0
+    together: bool = False
+    """All `chunks` come at once."""
     hangs: bool = False
     artifacts: tuple[Any, ...] = ()
 
@@ -172,7 +174,7 @@ class ScriptedProvider:
 
     async def stream(
         self, channel: Channel, supply: Supply, outgoing: Outgoing
-    ) -> AsyncGenerator[bytes | Report, None]:
+    ) -> AsyncGenerator[list[bytes] | Report, None]:
         """As scripted."""
         self.calls.append((supply.id, outgoing))
         then = self._next(supply.id)
@@ -183,7 +185,10 @@ class ScriptedProvider:
             for number, chunk in enumerate(then.chunks):
                 if number and then.apart_s:
                     await self.clock.sleep(then.apart_s)
-                yield json.dumps(chunk).encode()
+                if not then.together:
+                    yield [json.dumps(chunk).encode()]
+            if then.together:
+                yield [json.dumps(chunk).encode() for chunk in then.chunks]
             if then.hangs:
                 await asyncio.Event().wait()
             done = True

@@ -60,7 +60,7 @@ async def ended(play: CallStage, streamed: bool, leaves_s: float | None) -> str:
             await invoke(play.desk, asked)
             return
         async for piece in invoke_stream(play.desk, asked):
-            assert isinstance(piece, (bytes, Call))
+            assert isinstance(piece, (list, Call))
 
     work = asyncio.ensure_future(listen())
     began = play.clock.monotonic()

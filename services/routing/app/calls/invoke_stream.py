@@ -26,13 +26,13 @@ from services.routing.domain.calls.sizing import input_tokens
 from services.routing.ports.calls import Outgoing, Report
 
 
-async def invoke_stream(desk: CallDesk, asked: Asked) -> AsyncGenerator[bytes | Call, None]:
-    """The pieces, and at the very end the call as it ended. Raises the Fault with which it ended otherwise."""
+async def invoke_stream(desk: CallDesk, asked: Asked) -> AsyncGenerator[list[bytes] | Call, None]:
+    """The pieces, those together that came together, and at the very end the call as it ended. Raises the Fault with
+    which it ended otherwise."""
     opened = await open_call(desk, asked)
     conduct, shelf = Conduct(desk, opened), Shelf(desk, opened)
     if (kept := await shelf.find()) is not None:
-        for chunk in kept.pieces:
-            yield chunk
+        yield list(kept.pieces)
         yield conduct.found(kept.artifacts)
         return
     given: list[bytes] = []
@@ -50,7 +50,7 @@ async def invoke_stream(desk: CallDesk, asked: Asked) -> AsyncGenerator[bytes | 
                             await conduct.succeeded(started, piece, heard.estimate())
                             break
                         if shelf.used:
-                            given.append(piece)
+                            given += piece
                         yield piece
             except Fault as fault:
                 conduct.failed(started, _honest(fault, heard), heard.estimate() if heard.begun else None)
@@ -63,7 +63,7 @@ async def invoke_stream(desk: CallDesk, asked: Asked) -> AsyncGenerator[bytes | 
     yield conduct.finished(conduct.tries[-1].usage)
 
 
-async def _pieces(conduct: Conduct, started: Started, heard: Heard) -> AsyncGenerator[bytes | Report, None]:
+async def _pieces(conduct: Conduct, started: Started, heard: Heard) -> AsyncGenerator[list[bytes] | Report, None]:
     """One provider stream under its watchdogs, its report last. What comes before the first token is held back."""
     limits, left_s = started.channel.timeouts, conduct.left_s
     first_s = min(limits.ttft_s or left_s, left_s)
@@ -83,18 +83,18 @@ async def _pieces(conduct: Conduct, started: Started, heard: Heard) -> AsyncGene
                 async for piece in stream:
                     if isinstance(piece, Report):
                         dog.rest()
-                        for chunk in held:
-                            yield chunk
+                        if held:
+                            yield held
                         yield piece
                         return
-                    if not heard.hear(piece) and not heard.begun:
-                        held.append(piece)
+                    for chunk in piece:
+                        heard.hear(chunk)
+                    if not heard.begun:
+                        held += piece
                         continue
                     dog.rest()
-                    if conduct.first_token():
-                        for chunk in held:
-                            yield chunk
-                        held.clear()
+                    if conduct.first_token() and held:
+                        piece, held = held + piece, []
                     yield piece
                     waited_s = min(limits.inter_token_s or conduct.left_s, conduct.left_s)
                     dog.push(max(waited_s, 0.001))

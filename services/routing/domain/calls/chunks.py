@@ -13,7 +13,8 @@ import msgspec
 from services.routing.domain.calls.sizing import BYTES_PER_TOKEN
 from services.routing.domain.usage import Usage
 
-WORDS = ("content", "reasoning_content", "reasoning", "refusal", "audio")
+WORDS = frozenset({"content", "reasoning_content", "reasoning", "refusal", "audio"})
+CALLS = frozenset({"tool_calls", "function_call"})
 
 
 @dataclass(slots=True)
@@ -46,28 +47,49 @@ class Heard:
         return Usage(input_tokens=self.tokens_in, output_tokens=max(self.pieces, -(-self.size // BYTES_PER_TOKEN)))
 
 
+class _Choice(msgspec.Struct):
+    delta: Any = None
+    finish_reason: Any = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+
+
+_chunk = msgspec.json.Decoder(_Chunk)
+
+
 def _words(chunk: bytes) -> int | None:
     """Bytes of words in a piece; None where it bears no token. What cannot be read counts as words."""
     try:
-        read = msgspec.json.decode(chunk)
+        choices = _chunk.decode(chunk).choices or ()
+    except msgspec.ValidationError:
+        choices = _strange(chunk)
     except msgspec.DecodeError:
         return len(chunk)
-    choices = read.get("choices") if isinstance(read, dict) else None
     found: int | None = None
-    for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and (said := _said(choice)) is not None:
+    for choice in choices:
+        said = _said(choice.delta) if isinstance(choice.delta, dict) else 0
+        if said or choice.finish_reason is not None:
             found = (found or 0) + said
     return found
 
 
-def _said(choice: Mapping[str, Any]) -> int | None:
-    delta = choice.get("delta")
+def _strange(chunk: bytes) -> list[_Choice]:
+    """The choices of a piece in a shape that nobody expects."""
+    read = msgspec.json.decode(chunk)
+    choices = read.get("choices") if isinstance(read, dict) else None
+    found = [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    return [_Choice(choice.get("delta"), choice.get("finish_reason")) for choice in found]
+
+
+def _said(delta: Mapping[str, Any]) -> int:
     said = 0
-    spoken = choice.get("finish_reason") is not None
-    if isinstance(delta, dict):
-        for name in WORDS:
-            if word := delta.get(name):
-                said += len(word.encode()) if isinstance(word, str) else len(repr(word))
-        if calls := delta.get("tool_calls") or delta.get("function_call"):
-            said += len(repr(calls))
-    return said if said or spoken else None
+    for name, word in delta.items():
+        if not word:
+            continue
+        if name in WORDS:
+            said += len(word.encode()) if isinstance(word, str) else len(repr(word))
+        elif name in CALLS:
+            said += len(repr(word))
+    return said

@@ -355,6 +355,9 @@ class InvokeStreamRequest(_message.Message):
 
     CHANNEL_FIELD_NUMBER: _builtins.int
     CALL_FIELD_NUMBER: _builtins.int
+    TOGETHER_FIELD_NUMBER: _builtins.int
+    together: _builtins.bool
+    """Pieces that are there at once may come in one message, as `chunks`; false: each comes alone, as `chunk`."""
     @_builtins.property
     def channel(self) -> _provider_pb2.ChannelEndpoint:
         """Required. Where to."""
@@ -368,10 +371,11 @@ class InvokeStreamRequest(_message.Message):
         *,
         channel: _provider_pb2.ChannelEndpoint | None = ...,
         call: _provider_pb2.SynchronousCall | None = ...,
+        together: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "channel", b"channel"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "channel", b"channel"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "channel", b"channel", "together", b"together"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -379,27 +383,33 @@ Global___InvokeStreamRequest: _TypeAlias = InvokeStreamRequest  # noqa: Y015
 
 @_typing.final
 class InvokeStreamResponse(_message.Message):
-    """The next piece of a stream."""
+    """The next piece of a stream, or the next pieces."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CHUNK_FIELD_NUMBER: _builtins.int
     REPORT_FIELD_NUMBER: _builtins.int
+    CHUNKS_FIELD_NUMBER: _builtins.int
     chunk: _builtins.bytes
     """One event: a JSON object in UTF-8, in the shape of OpenAI's `chat.completion.chunk`."""
     @_builtins.property
     def report(self) -> _provider_pb2.CallReport:
         """The stream ended as its provider meant it to."""
 
+    @_builtins.property
+    def chunks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """Events that were there at once, in their order, each as `chunk`; only where the request permits it."""
+
     def __init__(
         self,
         *,
         chunk: _builtins.bytes = ...,
         report: _provider_pb2.CallReport | None = ...,
+        chunks: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "piece", b"piece", "report", b"report"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "piece", b"piece", "report", b"report"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "chunks", b"chunks", "piece", b"piece", "report", b"report"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_piece: _TypeAlias = _typing.Literal["chunk", "report"]  # noqa: Y015
     _WhichOneofArgType_piece: _TypeAlias = _typing.Literal["piece", b"piece"]  # noqa: Y015

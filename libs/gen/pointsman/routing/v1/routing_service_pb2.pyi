@@ -757,6 +757,9 @@ class InvokeStreamRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REQUEST_FIELD_NUMBER: _builtins.int
+    TOGETHER_FIELD_NUMBER: _builtins.int
+    together: _builtins.bool
+    """Pieces that are there at once may come in one message, as `chunks`; false: each comes alone, as `chunk`."""
     @_builtins.property
     def request(self) -> Global___InvokeRequest:
         """Required. What is asked for."""
@@ -765,10 +768,11 @@ class InvokeStreamRequest(_message.Message):
         self,
         *,
         request: Global___InvokeRequest | None = ...,
+        together: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["request", b"request", "together", b"together"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -776,27 +780,33 @@ Global___InvokeStreamRequest: _TypeAlias = InvokeStreamRequest  # noqa: Y015
 
 @_typing.final
 class InvokeStreamResponse(_message.Message):
-    """The next piece."""
+    """The next piece, or the next pieces."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CHUNK_FIELD_NUMBER: _builtins.int
     CALL_FIELD_NUMBER: _builtins.int
+    CHUNKS_FIELD_NUMBER: _builtins.int
     chunk: _builtins.bytes
     """One event: a JSON object in UTF-8, in the shape of OpenAI's `chat.completion.chunk`."""
     @_builtins.property
     def call(self) -> _call_pb2.Call:
         """The call as it ended, without its selections."""
 
+    @_builtins.property
+    def chunks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """Events that were there at once, in their order, each as `chunk`; only where the request permits it."""
+
     def __init__(
         self,
         *,
         chunk: _builtins.bytes = ...,
         call: _call_pb2.Call | None = ...,
+        chunks: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "chunk", b"chunk", "piece", b"piece"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "chunk", b"chunk", "piece", b"piece"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "chunk", b"chunk", "chunks", b"chunks", "piece", b"piece"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_piece: _TypeAlias = _typing.Literal["chunk", "call"]  # noqa: Y015
     _WhichOneofArgType_piece: _TypeAlias = _typing.Literal["piece", b"piece"]  # noqa: Y015
