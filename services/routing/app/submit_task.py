@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from libs.faults.fault import Fault
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
+from services.routing.app.estimate_task import estimate_task
 from services.routing.domain.admission import admit
 from services.routing.domain.catalog import Catalog, Model
+from services.routing.domain.estimate import Estimate
 from services.routing.domain.request import Request
 from services.routing.domain.task import Task
 from services.routing.domain.trial import model_in
@@ -26,9 +28,10 @@ class Submission:
     """It is to end: whoever hands it over without this, later, is to find it ended."""
 
 
-async def check_task(desk: Desk, submission: Submission) -> None:
-    """Permission, model and parameters; creates nothing. Faults as `domain.admission.admit`."""
-    await _admitted(desk, submission.request)
+async def check_task(desk: Desk, submission: Submission) -> Estimate:
+    """Permission, model and parameters, and what it may cost; creates nothing. Faults as `domain.admission.admit`."""
+    catalog, model = await _admitted(desk, submission.request)
+    return await estimate_task(desk, _task(desk, submission, str(model.kind), catalog))
 
 
 async def submit_task(desk: Desk, submission: Submission) -> Task:

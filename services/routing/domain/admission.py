@@ -7,7 +7,7 @@ from libs.faults.fault import Fault
 from services.routing.domain.capability import Misfit, misfits
 from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.input_shape import Complaint, complaints, option_complaints, without
-from services.routing.domain.request import Request
+from services.routing.domain.request import NO_TERMS, Request
 from services.routing.domain.request_facts import Facts, facts_of, normalised
 
 
@@ -46,7 +46,8 @@ def validate_request(model: Model, request: Request) -> None:
     wrong = complaints(model.kind, request.input)
     sound = without(request.input, wrong, model.kind)
     given = normalised(model.kind, model.limits, sound)
-    found = [*wrong, *beyond_limits(model, facts_of(model.kind, given)), *option_complaints(request)]
+    beyond = beyond_limits(model, facts_of(model.kind, given))
+    found = [*wrong, *beyond, *option_complaints(request), *term_complaints(model, request)]
     if found:
         raise Fault.invalid(*found)
 
@@ -54,6 +55,18 @@ def validate_request(model: Model, request: Request) -> None:
 def beyond_limits(model: Model, facts: Facts) -> list[Complaint]:
     """What is needed beyond the limits of the model."""
     return [_limit(misfit) for misfit in misfits(model.limits, facts)]
+
+
+def term_complaints(model: Model, request: Request) -> list[Complaint]:
+    """What is wrong with the terms that a Task was handed over under."""
+    terms, found = request.terms or NO_TERMS, []
+    bound = sorted(binding.supply for binding in model.bindings)
+    if terms.supply and terms.supply not in bound:
+        words = f"{terms.supply!r} is not bound to model {model.id!r}; name one of {', '.join(bound) or 'none'}"
+        found.append(("/options/supply_id", words))
+    if terms.max_attempts < 0:
+        found.append(("/options/max_attempts", "must be at least 1, or 0 for what the policy permits"))
+    return found
 
 
 def _limit(misfit: Misfit) -> Complaint:

@@ -60,11 +60,14 @@ def counted(task: Task) -> int:
     return sum(1 for attempt in task.attempts if attempt.counted)
 
 
+def used_up(task: Task, policy: Policy) -> bool:
+    """Whether every Attempt that the policy and the Task's own terms permit was made (ATT-1)."""
+    return counted(task) >= task.request.attempts_within(policy.max_attempts)
+
+
 def after_failure(task: Task, policy: Policy, failure: Failure, now: datetime) -> Again | Final:
     """Whether another Attempt may follow one that ended with `failure` (ATT-1..3)."""
-    if failure.category not in SWITCHING or not failure.retryable:
-        return Final(failure)
-    if counted(task) >= policy.max_attempts:
+    if failure.category not in SWITCHING or not failure.retryable or used_up(task, policy):
         return Final(failure)
     if now >= window_end(task, policy):
         return Final(failure)
@@ -73,7 +76,7 @@ def after_failure(task: Task, policy: Policy, failure: Failure, now: datetime) -
 
 def after_not_accepted(task: Task, policy: Policy, failure: Failure, now: datetime) -> Again | Final:
     """Whether another Attempt may follow a submission that surely was not taken (ATT-6)."""
-    if counted(task) >= policy.max_attempts or now >= window_end(task, policy):
+    if used_up(task, policy) or now >= window_end(task, policy):
         return Final(failure)
     return Again()
 

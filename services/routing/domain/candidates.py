@@ -36,6 +36,8 @@ NO_QUOTE = QuoteView(unpriced_reason="no quote")
 NO_KEY: Key = ()
 _new = tuple.__new__
 REFUSES_REAL_PERSONS = Drop("SEL-6", "real_person_forbidden", "shows real people, the supply admits none")
+REROUTED = "HUMAN-2"
+"""The step of a Supply that was passed over because another one was named for the Task."""
 
 
 class ChannelDoor(NamedTuple):
@@ -129,16 +131,25 @@ class Assessor:
         """Walk every Supply of a tier through the steps, in the order of their ids."""
         bound = self.market.tiers[tier]
         found = [Candidate(item, None, item.missing) for item in bound.missing]
+        only = self.inputs.request.only_supply
         for rule, items in bound.by_rule.items():
+            if only:
+                passed_over = passed_over_for(only)
+                others = [item for item in items if item.id != only]
+                found += [Candidate(item, None, passed_over, quote=self._quote(item)) for item in others]
+                items = tuple(item for item in items if item.id == only)
             shape = self.asked if tier is not Tier.DEGRADED else self._degraded(rule)
             if isinstance(shape, Drop):
                 found += [Candidate(item, None, shape) for item in items]
             else:
                 unfit = self.asked_misfits if shape is self.asked else self._misfits(shape.facts)
                 found += look(self, items, shape, unfit, guard.limits(tier))
-        if bound.missing or len(bound.by_rule) > 1:
+        if bound.missing or len(bound.by_rule) > 1 or only:
             found.sort(key=lambda candidate: candidate.bound.place)
         return found
+
+    def _quote(self, bound: Bound) -> Decimal | None:
+        return self.inputs.quotes.get(bound.id, NO_QUOTE).amount
 
     def _degraded(self, name: str) -> Shape | Drop:
         """TIER-3: the request as bindings with this rule would get it."""
@@ -238,6 +249,11 @@ def key_of(inputs: Inputs, candidate: Candidate) -> Key:
     health = (HEALTH_RANKS.get(candidate.health, UNHEALTHY) << PERCENT_BITS) - percent
     slots = UNLIMITED if candidate.free_slots is None else candidate.free_slots
     return KEYS[inputs.policy.order](health, cost, -slots, bound.priority, bound.place)
+
+
+def passed_over_for(supply: str) -> Drop:
+    """HUMAN-2: somebody decided that only that Supply may serve the Task; the others are not looked at."""
+    return Drop(REROUTED, "rerouted", f"only supply {supply} may serve this task")
 
 
 def as_asked(model: Model, given: Mapping[str, Any]) -> Shape:

@@ -20,7 +20,7 @@ PARTS = {
     **dict.fromkeys(("SEL-4", "SEL-5", "SEL-6", "CAT-6", "TIER-3"), MATCH),
     **dict.fromkeys(("SEL-8", "SEL-9", "ATT-3a"), STANDING),
     **dict.fromkeys(("SEL-10", "SEL-11"), POLICY),
-    **dict.fromkeys(("TIER-1", "TIER-2", "ATT-1"), NOT_LOOKED_AT),
+    **dict.fromkeys(("TIER-1", "TIER-2", "ATT-1", "HUMAN-2"), NOT_LOOKED_AT),
     "SEL-7": HELD_BACK,
 }
 """In which sentence a dropped Supply is told of, by the step that dropped it."""
@@ -88,7 +88,7 @@ def _figures(fate: Fate) -> str:
 
 
 def _switch(inputs: Inputs) -> str:
-    number, most = len(inputs.tried) + 1, inputs.policy.max_attempts
+    number, most = len(inputs.tried) + 1, inputs.request.attempts_within(inputs.policy.max_attempts)
     switches = max(0, most - 1)
     words = f"At most {switches} switch{'es' if switches != 1 else ''} of supply: this is attempt {number} of {most}"
     return words + (f", after {', '.join(inputs.tried)}." if inputs.tried else ".")

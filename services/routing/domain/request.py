@@ -7,6 +7,21 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What is laid down by whoever hands a Task over for somebody: an operator's word, a production's plan."""
+
+    supply: str = ""
+    """Only this Supply may serve it (HUMAN-2, GATE-6); empty = as the policy chooses."""
+    max_attempts: int = 0
+    """At most this many Attempts; 0 = as the policy says, which it never exceeds."""
+    hold: str = ""
+    """The Hold that pays for it, for records; empty = none."""
+
+
+NO_TERMS = Terms()
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What a caller asks of a Public Model.
 
@@ -21,3 +36,14 @@ class Request:
     billing_mode: str = ""
     priority: str = "normal"
     deadline: datetime | None = field(default=None)
+    terms: Terms | None = None
+    """None = none: every record of a decision tells them, and a plain request has nothing to tell."""
+
+    @property
+    def only_supply(self) -> str:
+        """The one Supply that may serve it; empty = every bound one may."""
+        return self.terms.supply if self.terms else ""
+
+    def attempts_within(self, most: int) -> int:
+        """Attempts that are permitted where the policy permits `most`."""
+        return min(most, self.terms.max_attempts) if self.terms and self.terms.max_attempts else most

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from libs.kernel.money import Money
 from services.routing.domain import explanation
 from services.routing.domain.availability import FULL, HEAL, LATER, Drop
-from services.routing.domain.candidates import Candidate, Shape, key_of
+from services.routing.domain.candidates import REROUTED, Candidate, Shape, key_of
 from services.routing.domain.catalog import Tier
 from services.routing.domain.decision import AlertDraft, Decision, Fate, Inputs, Verdict
 from services.routing.domain.guardrails import amount
@@ -172,7 +172,7 @@ def _dropping(round_: Round, tier: Tier, serving: bool) -> Callable[[Candidate],
         last = round_.reached[-1]
         figures = f"{last} serves" if serving else f"{last} is full, not unavailable"
         everyone = Drop("TIER-1", "tier_not_reached", figures)
-    return lambda candidate: everyone
+    return lambda candidate: candidate.drop if candidate.drop and candidate.drop.step == REROUTED else everyone
 
 
 def _drop_of(round_: Round, candidate: Candidate) -> Drop:
@@ -202,7 +202,7 @@ def _waiting_reason(round_: Round) -> str:
 
 
 def _failure(round_: Round) -> _Failure:
-    pool = round_.considered
+    pool = [c for c in round_.considered if c.drop is None or c.drop.step != REROUTED] or round_.considered
     steps = {c.drop.step for c in pool if c.drop}
     fitting = [c for c in pool if c.drop is None or c.drop.step != "SEL-5"]
     out = UNAVAILABLE_STEPS | UNFIT_STEPS

@@ -33,8 +33,7 @@ class RoutingServicer(CallServicer, RoutingServiceServicer):
         """Takes a Task into care, or only checks it."""
         submission = wire.submission_from_proto(request)
         if request.validate_only:
-            await check_task(self._desk, submission)
-            return pb.SubmitTaskResponse()
+            return pb.SubmitTaskResponse(estimate=wire.estimate_to_proto(await check_task(self._desk, submission)))
         return pb.SubmitTaskResponse(task=wire.task_to_proto(await submit_task(self._desk, submission)))
 
     async def GetTask(self, request: pb.GetTaskRequest, context: Any) -> pb.GetTaskResponse:

@@ -5,7 +5,8 @@ from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_fr
 from pointsman.routing.v1 import alert_pb2, routing_service_pb2, task_pb2
 from services.routing.app.submit_task import Submission
 from services.routing.domain.decision import Decision, Fate, Inputs
-from services.routing.domain.request import Request
+from services.routing.domain.estimate import Estimate
+from services.routing.domain.request import NO_TERMS, Request, Terms
 from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.selection_record import recorded_decision, recorded_inputs
 from services.routing.domain.task import Attempt, LateWord, Result, Task, TaskState
@@ -47,8 +48,14 @@ def submission_from_proto(message: routing_service_pb2.SubmitTaskRequest) -> Sub
         billing_mode=options.billing_mode,
         priority=PRIORITIES[options.priority],
         deadline=time_from_proto(options.deadline_time),
+        terms=_terms(options),
     )
     return Submission(message.request_id, request, message.run_id, message.node_id, message.cancel_requested)
+
+
+def _terms(options: task_pb2.TaskOptions) -> Terms | None:
+    terms = Terms(options.supply_id, options.max_attempts, options.hold_id)
+    return None if terms == NO_TERMS else terms
 
 
 def query_from_proto(message: routing_service_pb2.ListTasksRequest) -> TaskQuery:
@@ -105,11 +112,15 @@ def task_to_proto(task: Task) -> task_pb2.Task:
 
 def options_to_proto(request: Request) -> task_pb2.TaskOptions:
     """What was said beside the input."""
+    terms = request.terms or NO_TERMS
     return task_pb2.TaskOptions(
         degradation=request.degradation,
         billing_mode=request.billing_mode,
         priority=PRIORITY_NUMBERS.get(request.priority, task_pb2.PRIORITY_UNSPECIFIED),
         deadline_time=time_to_proto(request.deadline),
+        supply_id=terms.supply,
+        max_attempts=terms.max_attempts,
+        hold_id=terms.hold,
     )
 
 
@@ -219,6 +230,15 @@ def _fate(fate: Fate) -> task_pb2.CandidateFate:
         success_rate=fate.success_rate,
         free_slots=fate.free_slots,
         priority=fate.priority,
+    )
+
+
+def estimate_to_proto(estimate: Estimate) -> routing_service_pb2.Estimate:
+    """What a Task may cost at worst."""
+    return routing_service_pb2.Estimate(
+        worst_cost=money_to_proto(estimate.worst_cost),
+        max_attempts=estimate.max_attempts,
+        unpriced_reason=estimate.unpriced_reason,
     )
 
 

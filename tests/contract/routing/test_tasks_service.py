@@ -71,8 +71,9 @@ async def test_a_task_is_answered_as_it_was_handed_over(door: Door):
     """SEL-2, ATT-9: input with whole numbers, options and records come back; a repeated submission is the same Task."""
     deadline = time_to_proto(door.play.clock.now() + timedelta(hours=1))
     options = task_pb2.TaskOptions(
-        degradation="strict", billing_mode="per_second", priority=task_pb2.PRIORITY_HIGH, deadline_time=deadline
-    )
+        degradation="strict", billing_mode="per_second", priority=task_pb2.PRIORITY_HIGH, deadline_time=deadline,
+        supply_id="b/clip", max_attempts=1, hold_id="h1",
+    )  # fmt: skip
     task = await door.submit(options=options, run_id="r1", node_id="main")
     assert (task.id, task.run_id, task.node_id, task.tenant, task.kind) == ("t1", "r1", "main", "t", "video")
     assert task.state == task_pb2.TASK_STATE_QUEUED
@@ -113,12 +114,14 @@ async def test_a_finished_task_carries_result_attempts_and_rounds(door: Door):
 
 
 async def test_checking_creates_nothing(door: Door):
-    """SEL-1, SEL-2: validate_only answers faults or nothing, and no Task."""
+    """SEL-1, SEL-2, COST-9: validate_only answers faults or what it may cost, and no Task."""
     answer = await door.call(
         "SubmitTask", pb.SubmitTaskRequest(request_id="t1", tenant="t", model="clip", input={"prompt": "p"},
                                            validate_only=True)
     )  # fmt: skip
     assert not answer.HasField("task")
+    assert (answer.estimate.worst_cost.units, answer.estimate.worst_cost.currency_code) == (2, "CNY")
+    assert (answer.estimate.max_attempts, answer.estimate.unpriced_reason) == (2, "")
     bad = pb.SubmitTaskRequest(request_id="t1", tenant="t", model="clip", input={"prompt": 7}, validate_only=True)
     assert (await door.refused("SubmitTask", bad)).errors[0].pointer == "/input/prompt"
     assert (await door.refused("GetTask", pb.GetTaskRequest(task_id="t1"))).code == "not_found"

@@ -12,6 +12,7 @@ from libs.kernel.money import Money
 from libs.store.migrations import differences
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault
+from services.routing.domain.request import Terms
 from services.routing.domain.rounds import RoundOutcome, RoundQuery, SelectionRound
 from services.routing.domain.task import Artifact, AttemptState, Result, TaskState
 from services.routing.ports import Lane, TaskQuery
@@ -50,6 +51,14 @@ async def claimed(store: Any, task_id: str = "t1", **request: Any) -> Any:
     task = await store.claim_one(task_id, "w1", at(0), UNTIL)
     assert task is not None
     return task
+
+
+async def test_terms_are_kept(store: Any):
+    """HUMAN-2, COST-9: a Task's terms come back as they were, and a Task without any has none."""
+    terms = Terms(supply="a/clip", max_attempts=1, hold="h1")
+    await store.add(queued("t1", terms=terms))
+    await store.add(queued("t2"))
+    assert ((await store.get("t1")).request.terms, (await store.get("t2")).request.terms) == (terms, None)
 
 
 async def test_a_task_may_be_kept_with_its_cancel(store: Any):

@@ -126,13 +126,15 @@ class Estimate(_message.Message):
     MAX_ATTEMPTS_FIELD_NUMBER: _builtins.int
     UNPRICED_REASON_FIELD_NUMBER: _builtins.int
     max_attempts: _builtins.int
-    """Required. Attempts that the policy permits."""
+    """Required. Attempts that the policy permits, or `TaskOptions.max_attempts` if that is less."""
     unpriced_reason: _builtins.str
-    """Why there is no price."""
+    """Why there is no price, for example `no supply of model 'clip' serves this request: a/clip at SEL-10 (no rule)`, or
+    `governance_backend_down: …` while nobody tells prices: then it may be asked again.
+    """
     @_builtins.property
     def worst_cost(self) -> _money_pb2.Money:
-        """The highest admissible quote times the Attempts that the policy permits, at most the policy's absolute limit; absent
-        when no Supply that could serve it is priced.
+        """The highest admissible quote times the Attempts that are permitted, at most the policy's absolute limit (where its
+        emergency limit may be used: at most that); absent when no Supply that could serve it is priced.
         """
 
     def __init__(
