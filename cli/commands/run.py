@@ -120,12 +120,17 @@ def list_(session: Session, status: str, label: str, limit: int, as_json: bool) 
 
 
 @run.command()
-@click.argument("run_id")
+@click.argument("run_id", required=False, default="")
+@click.option("--key-of", "key", default="", help="Instead of RUN_ID: the idempotency key that the run came of.")
 @json_option
 @pass_session
-def cancel(session: Session, run_id: str, as_json: bool) -> None:
-    """Ask for a run to end."""
-    found = session.do(lambda api: api.call("POST", f"/v1/runs/{run_id}/cancel"))
+def cancel(session: Session, run_id: str, key: str, as_json: bool) -> None:
+    """Ask for a run to end, by its id or by its idempotency key."""
+    if bool(run_id) is bool(key):
+        output.fail("cancel wants a run or a key", output.WRONG_USE, "say RUN_ID, or --key-of KEY")
+    path, body = (f"/v1/runs/{run_id}/cancel", None) if run_id else ("/v1/runs:cancelByKey", {"idempotency_key": key})
+    found = session.do(lambda api: api.call("POST", path, body=body))
+    run_id = found["id"]
     if as_json:
         output.show_json(found)
     else:

@@ -95,6 +95,12 @@ class Client:
         run: Run = await self._sent(Run, "POST", f"/v1/runs/{run_id}/cancel", body=body)
         return run
 
+    async def cancel_by_key(self, idempotency_key: str, reason: str = "") -> Run:
+        """Ask for the end of the Run that came of a key, where its id is not known."""
+        body = msgspec.json.encode({"idempotency_key": idempotency_key} | ({"reason": reason} if reason else {}))
+        run: Run = await self._sent(Run, "POST", "/v1/runs:cancelByKey", body=body)
+        return run
+
     async def finished(self, run_id: str) -> Run:
         """The Run at rest, however it ended. Waits for as long as it takes; a wait that runs out is no failure."""
         path, query = f"/v1/runs/{run_id}/join", {"timeout_s": str(JOIN_S)}

@@ -16,8 +16,9 @@ from libs.faults.fault import Fault
 
 RETRYABLE_STATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock: the whole unit may run again
 REFUSED_STATES = frozenset({"23505", "23P01"})  # unique, exclusion
+LOCK_TIMEOUT = "55P03"
 # 08 connection, 53 out of resources, 55P03 lock timeout, 57 operator intervention (cancel, shutdown, starting up)
-AWAY_STATES = ("08", "53", "55P03", "57")
+AWAY_STATES = ("08", "53", LOCK_TIMEOUT, "57")
 DRIVER_ERRORS = (
     DBAPIError,
     DisconnectionError,

@@ -19,7 +19,9 @@ from libs.telemetry import metrics as process_metrics
 from libs.telemetry.metrics import Metrics
 from pointsman.edge.v1.key_service_pb2_grpc import add_KeyServiceServicer_to_server
 from services.edge.app.authenticate import Authenticator
+from services.edge.app.cancel_by_key import CancelByKey
 from services.edge.app.create_run import CreateRun
+from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.app.make_call import MakeCall
 from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
@@ -167,10 +169,12 @@ class House:
         """The HTTP side."""
         settings, reveal = self.settings, self._reveal
         take = TakeMaterials(self.intake, reveal, self._blobs)
-        create = CreateRun(self._runs, take, self.world)
+        turns = KeyedTurns(self.world.clock, settings.key_turn_s)
+        create = CreateRun(self._runs, take, turns, self.world)
+        cancel_by_key = CancelByKey(self._runs, turns, self.world.clock, settings.key_look_s)
         calling = Calling(MakeCall(self._calls, take, reveal), self.world, settings.body_limit_bytes)
         parts = (
-            RunRoutes(self._runs, reveal, create, settings.body_limit_bytes),
+            RunRoutes(self._runs, reveal, create, cancel_by_key, settings.body_limit_bytes),
             self._streams(),
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),

@@ -66,7 +66,10 @@ class Runs(Protocol):
     """The context `runs`."""
 
     async def replay(self, tenant: str, key: str, fingerprint: str) -> shapes.Run | None:
-        """The Run that this key made, None for a new key; Fault idempotency_conflict if it came with another body."""
+        """The Run that this key made, None for a new key.
+
+        Fault idempotency_conflict if it came with another body; an empty fingerprint fits any.
+        """
         ...
 
     async def create(

@@ -17,7 +17,8 @@ class Runs(Protocol):
         """Keep a new Run and its first events; answers (the Run, whether `key` named an earlier one).
 
         With a key that this tenant used before, nothing is added and the earlier Run is answered; Fault
-        idempotency_conflict if that key came with another fingerprint. An empty key is no key.
+        idempotency_conflict if that key came with another fingerprint. A key that another transaction is about to write
+        is waited for, a few seconds: Fault idempotency_in_progress. An empty key is no key.
         """
         ...
 

@@ -1,7 +1,8 @@
 """Take an order: recognise a repeated one, check it, take in its materials, hand it to runs.
 
 A known Idempotency-Key is answered before anything else is looked at (IDEM-1): its conflict wins over every other fault
-of the body. The fingerprint is the hash of the body as it came, so media in it count too.
+of the body. The fingerprint is the hash of the body as it came, so media in it count too. Of those who come at once
+with one key, one does the work and the others wait for what it makes.
 """
 
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 from libs.kernel.canonical import digest
 from libs.kernel.world import World
 from services.edge.app.authenticate import Caller
+from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import shapes
 from services.edge.domain.json_values import check_values
@@ -22,18 +24,22 @@ ROUTE = "POST /v1/runs"
 class CreateRun:
     """The use-case with what it needs."""
 
-    def __init__(self, runs: Runs, take_materials: TakeMaterials, world: World) -> None:
+    def __init__(self, runs: Runs, take_materials: TakeMaterials, turns: KeyedTurns, world: World) -> None:
         self._runs = runs
         self._take_materials = take_materials
+        self._turns = turns
         self._world = world
 
     async def __call__(self, caller: Caller, body: Any, key: str) -> tuple[shapes.Run, bool]:
         """(the Run, whether the key named an earlier one)."""
-        fingerprint = digest({"route": ROUTE, "body": body}) if key else ""
-        if key:
+        if not key:
+            return await self._created(caller, body, "", "")
+        fingerprint = digest({"route": ROUTE, "body": body})
+        async with self._turns.of((caller.tenant, ROUTE, key)):
             earlier = await self._runs.replay(caller.tenant, key, fingerprint)
-            if earlier is not None:
-                return earlier, True
+            return (earlier, True) if earlier is not None else await self._created(caller, body, key, fingerprint)
+
+    async def _created(self, caller: Caller, body: Any, key: str, fingerprint: str) -> tuple[shapes.Run, bool]:
         check_values(body)
         order = read_order(body)
         deadline = order.deadline(self._world.clock.now())

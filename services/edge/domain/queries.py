@@ -82,6 +82,11 @@ def idempotency_key(text: str | None) -> str:
     """The key, "" where there is none. Fault malformed_request for one that cannot be kept."""
     if text is None:
         return ""
-    if len(text) > LONGEST_KEY or not VISIBLE.fullmatch(text):
+    if not fits_key(text):
         raise Fault.of("malformed_request", f"Idempotency-Key must be 1 to {LONGEST_KEY} visible ASCII characters")
     return text
+
+
+def fits_key(text: str) -> bool:
+    """Whether it can be an idempotency key."""
+    return len(text) <= LONGEST_KEY and VISIBLE.fullmatch(text) is not None

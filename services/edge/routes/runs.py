@@ -6,6 +6,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from services.edge.app.cancel_by_key import CancelByKey
 from services.edge.app.create_run import CreateRun
 from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, shapes
@@ -47,15 +48,27 @@ CANCEL_SCHEMA = {
     "additionalProperties": False,
     "properties": {"reason": {"type": "string", "maxLength": 1024}},
 }
+CANCEL_BY_KEY_SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["idempotency_key"],
+    "properties": {
+        "idempotency_key": {"type": "string", "minLength": 1, "maxLength": queries.LONGEST_KEY},
+        "reason": {"type": "string", "maxLength": 1024},
+    },
+}
 
 
 class RunRoutes:
     """The handlers with what they need."""
 
-    def __init__(self, runs: Runs, reveal: Reveal, create: CreateRun, body_limit_bytes: int) -> None:
+    def __init__(
+        self, runs: Runs, reveal: Reveal, create: CreateRun, cancel_by_key: CancelByKey, body_limit_bytes: int
+    ) -> None:
         self._runs = runs
         self._reveal = reveal
         self._create = create
+        self._cancel_by_key = cancel_by_key
         self._body_limit_bytes = body_limit_bytes
 
     async def create(self, asked: Asked) -> Response:
@@ -110,6 +123,17 @@ class RunRoutes:
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
 
+    async def cancel_by_key(self, asked: Asked) -> Response:
+        """202 with the Run that came of the key, its cancel on record (IDEM-3)."""
+        body = await read_object(asked.request, SMALL_BODY_BYTES)
+        key, reason = body.text("idempotency_key", required=True), body.text("reason")
+        if key and not queries.fits_key(key):
+            body.refuse("idempotency_key", f"must be 1 to {queries.LONGEST_KEY} visible ASCII characters")
+        body.finish()
+        run = await self._cancel_by_key(asked.tenant, key, reason)
+        await self._reveal.run(asked.tenant, run)
+        return answer(run, 202)
+
     async def events(self, asked: Asked) -> Response:
         """Events after a cursor."""
         after = queries.cursor(asked.query("after"), "after")
@@ -128,7 +152,8 @@ class RunRoutes:
                 "createRun", "POST", "/v1/runs", self.create, "Create a Run; answers before any work is done.", USERS,
                 202, shapes.Run, takes=ORDER_SCHEMA, types=frozenset({JSON}), parameters=(key,),
                 codes=("malformed_request", "model_not_published", "payload_too_large", "unsupported_media_type",
-                       "validation_failed", "url_not_allowed", "material_unreachable", "idempotency_conflict"),
+                       "validation_failed", "url_not_allowed", "material_unreachable", "idempotency_conflict",
+                       "idempotency_in_progress"),
             ),
             Operation(
                 "listRuns", "GET", "/v1/runs", self.list, "Runs of the key's tenant, newest first.", USERS,
@@ -154,6 +179,13 @@ class RunRoutes:
                 "cancelRun", "POST", f"{one}/cancel", self.cancel, "Ask for the Run to end.", USERS, 202, shapes.Run,
                 takes=CANCEL_SCHEMA, types=frozenset({JSON}),
                 codes=("malformed_request", "not_found", "run_terminal", "validation_failed"),
+            ),
+            Operation(
+                "cancelRunByKey", "POST", "/v1/runs:cancelByKey", self.cancel_by_key,
+                "Ask for the Run that came of an idempotency key to end, before its id is known.", USERS, 202,
+                shapes.Run, takes=CANCEL_BY_KEY_SCHEMA, types=frozenset({JSON}),
+                codes=("malformed_request", "not_found", "run_terminal", "validation_failed",
+                       "idempotency_in_progress"),
             ),
         )  # fmt: skip
 

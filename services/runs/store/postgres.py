@@ -7,11 +7,13 @@ from typing import Any
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_once
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.faults.fault import Fault
 from libs.kernel.ids import Ids
 from libs.store.database import Database
+from libs.store.errors import LOCK_TIMEOUT, sqlstate
 from services.runs.domain.run import Draft, Event, Run, RunState
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
@@ -30,13 +32,10 @@ class PostgresRuns:
     ) -> tuple[Run, bool]:
         """See the port. The key is written first: of two equal ones the second waits for the first and finds it."""
         async with self._database.unit() as tx:
-            if key:
-                named = {"tenant": run.tenant, "key": key, "run_id": run.id, "fingerprint": fingerprint}
-                written = await tx.execute(insert_once(run_keys).values(**named).on_conflict_do_nothing())
-                if not written.rowcount:
-                    earlier = await _earlier(tx, run.tenant, key, fingerprint)
-                    assert earlier is not None, "keys live as long as their runs"
-                    return earlier, True
+            if key and not await _named(tx, run, key, fingerprint):
+                earlier = await _earlier(tx, run.tenant, key, fingerprint)
+                assert earlier is not None, "keys live as long as their runs"
+                return earlier, True
             events = number(run, drafts, self._ids.ulid, now)
             kept = replace(run, last_sequence=len(events))
             await tx.execute(insert(runs).values(id=run.id, tenant=run.tenant, **_columns(kept)))
@@ -111,6 +110,18 @@ def _columns(run: Run) -> dict[str, Any]:
         "last_sequence": run.last_sequence,
         "document": run_to_document(run),
     }
+
+
+async def _named(tx: AsyncConnection, run: Run, key: str, fingerprint: str) -> bool:
+    """Whether the key is this Run's now. Fault idempotency_in_progress if another's commit does not come in time."""
+    named = {"tenant": run.tenant, "key": key, "run_id": run.id, "fingerprint": fingerprint}
+    try:
+        written = await tx.execute(insert_once(run_keys).values(**named).on_conflict_do_nothing())
+    except DBAPIError as error:
+        if sqlstate(error) == LOCK_TIMEOUT:
+            raise Fault.of("idempotency_in_progress", f"key {key!r} is in flight at another replica") from error
+        raise
+    return bool(written.rowcount)
 
 
 async def _earlier(tx: AsyncConnection, tenant: str, key: str, fingerprint: str) -> Run | None:

@@ -27,6 +27,9 @@ class FakeRuns(RunsServiceServicer):
         self.streams = 0
         self.changed = asyncio.Condition()
         self.refusal: Fault | None = None
+        self.open = asyncio.Event()
+        """Orders are taken while it is set."""
+        self.open.set()
 
     def add(self, run_id: str, tenant: str = "studio", **fields: Any) -> run_pb2.Run:
         """A Run with its first event."""
@@ -99,13 +102,14 @@ class FakeRuns(RunsServiceServicer):
     async def FindRunByKey(self, request: Any, context: Any) -> Any:
         """By key."""
         run_id, fingerprint = self.keys.get((request.tenant, request.idempotency_key), ("", ""))
-        if run_id and fingerprint != request.fingerprint:
+        if run_id and request.fingerprint not in (fingerprint, ""):
             raise Fault.of("idempotency_conflict", "another body")
         return runs_service_pb2.FindRunByKeyResponse(run=self.runs.get(run_id))
 
     async def CreateRun(self, request: Any, context: Any) -> Any:
         """Keeps the request; `refusal` is raised instead."""
         self.identities.append(current_identity())
+        await self.open.wait()
         if self.refusal is not None:
             raise self.refusal
         self.created.append(request)

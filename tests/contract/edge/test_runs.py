@@ -1,5 +1,6 @@
 """POST /v1/runs and what follows it, through ASGI and real stubs."""
 
+import asyncio
 import base64
 import hashlib
 
@@ -8,6 +9,7 @@ import pytest
 from libs.faults.fault import Fault
 from tests.contract.edge.house import EdgeHouse
 from tests.support.media import picture
+from tests.support.waiting import eventually
 
 ORDER = {"model": "clip", "input": {"prompt": "a crane at dawn", "duration_s": 5}}
 RUN_FIELDS = {
@@ -176,6 +178,50 @@ async def test_keys_are_the_tenants_own_and_failures_are_not_remembered(edge: Ed
     foreign = await other.post("/v1/runs", json=ORDER | {"labels": {"a": "b"}}, headers=headers)
     assert (first.status_code, foreign.status_code) == (202, 202)
     assert first.json()["id"] != foreign.json()["id"]
+
+
+async def test_a_key_in_flight_is_waited_for_so_long(edge: EdgeHouse) -> None:
+    """IDEM-1: behind a request in flight its repetition waits 5 s, then 409 with Retry-After; the first one goes on."""
+    user = await edge.user()
+    headers = {"idempotency-key": "k"}
+    edge.runs.open.clear()
+    first = asyncio.create_task(user.post("/v1/runs", json=ORDER, headers=headers))
+    await eventually(lambda: edge.runs.identities)
+    late = asyncio.create_task(user.post("/v1/runs", json=ORDER, headers=headers))
+    ending = asyncio.create_task(user.post("/v1/runs:cancelByKey", json={"idempotency_key": "k"}))
+    await eventually(lambda: len(edge.clock._sleepers) == 2)
+    edge.clock.advance(4.9)
+    other = await user.post("/v1/runs:cancelByKey", json={"idempotency_key": ""})
+    assert other.status_code == 422
+    assert not late.done()
+    edge.clock.advance(0.1)
+    for answer in (await late, await ending):
+        assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_in_progress")
+        assert (answer.headers["retry-after"], answer.json()["retryable"]) == ("1", True)
+    edge.runs.open.set()
+    assert (await first).status_code == 202
+    again = await user.post("/v1/runs", json=ORDER, headers=headers)
+    assert (again.status_code, again.json()["id"]) == (202, (await first).json()["id"])
+
+
+async def test_a_cancel_by_a_key_of_nothing(edge: EdgeHouse) -> None:
+    """IDEM-3: a key of which no Run comes is 404 after a short wait; another tenant's key is no key of this one."""
+    user, other = await edge.user(), await edge.user("other")
+    await other.post("/v1/runs", json=ORDER, headers={"idempotency-key": "k"})
+    asked = asyncio.create_task(user.post("/v1/runs:cancelByKey", json={"idempotency_key": "k"}))
+    for _ in range(8):
+        await eventually(lambda: edge.clock._sleepers)
+        assert not asked.done()
+        edge.clock.advance(0.25)
+    answer = await asked
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    for key in ("", "a b", "\u00e9", "x" * 256):
+        wrong = await user.post("/v1/runs:cancelByKey", json={"idempotency_key": key})
+        assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/idempotency_key")
+    found = await other.post("/v1/runs:cancelByKey", json={"idempotency_key": "k", "reason": "enough"})
+    assert (found.status_code, found.json()["status"]) == (202, "cancelled")
+    ended = await other.post("/v1/runs:cancelByKey", json={"idempotency_key": "k"})
+    assert (ended.status_code, ended.json()["code"]) == (409, "run_terminal")
 
 
 async def test_media_in_the_body_become_artifacts(edge: EdgeHouse) -> None:

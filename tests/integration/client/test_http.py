@@ -214,7 +214,9 @@ async def test_the_edge_itself(tmp_path: Path) -> None:
             assert wrong.value.errors[0][0] == "/model"
             with pytest.raises(Problem) as ended:
                 await client.cancel_run(first.id)
-            assert ended.value.code == "run_terminal"
+            with pytest.raises(Problem) as ended_by_key:
+                await client.cancel_by_key("k1")
+            assert ended.value.code == ended_by_key.value.code == "run_terminal"
     assert len(edge.runs.created) == 1
 
 

@@ -86,6 +86,17 @@ def test_cancel_promises_nothing() -> None:
     assert "may refuse to stop" in said.output
 
 
+def test_cancel_by_the_key_that_a_run_came_of() -> None:
+    """IDEM-3: whoever has the key alone may end the run; both or neither is a wrong use."""
+    server = FakeServer({"/v1/runs:cancelByKey": a_run("running")})
+    said = invoke(run, server, "cancel", "--key-of", "order-17")
+    assert "cancel requested; run R1 is running" in said.output
+    assert server.asked == [("POST", "/v1/runs:cancelByKey", {"idempotency_key": "order-17"})]
+    for wrong in (("cancel",), ("cancel", "R1", "--key-of", "k")):
+        said = invoke(run, server, *wrong)
+        assert (said.exit_code, "--key-of KEY" in said.stderr) == (output.WRONG_USE, True)
+
+
 def test_show_tells_of_a_cancel_on_its_way_and_of_the_error() -> None:
     """OPS-8: what the API knows is shown."""
     server = FakeServer({"/v1/runs/R1": a_run("running"), "/v1/tasks/T1": a_task(cancel_requested=True)})
