@@ -17,6 +17,7 @@ from services.routing.domain.standing import (
     OWED_S,
     TAKEN_OVER_S,
     Finding,
+    Sort,
     Standing,
     findings,
     limits,
@@ -103,7 +104,7 @@ class CheckStanding:
 
 
 def _told(item: Finding) -> Told:
-    never = item.sort in NEVER
-    kind, severity = ("invariant_violated", "critical") if never else ("stuck_state", "high")
+    kind = "invariant_violated" if item.sort in NEVER - {Sort.NO_RULE} else "stuck_state"
+    severity = "critical" if item.sort in NEVER else "high"
     draft = AlertDraft(kind, severity, item.subject, item.message, cause=f"{item.sort}: task {item.task_id}")
     return Told(draft, item.sort, f"/v1/tasks/{item.task_id}")

@@ -11,12 +11,14 @@ from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.explain_task import explain_task
 from services.routing.app.present_reason import with_present_reason
+from services.routing.app.raise_alert import raise_alert
 from services.routing.app.read_tasks import get_task, list_rounds, watch_task
 from services.routing.app.replay_selection import replay_selection
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.app.submit_task import check_task, submit_task
 from services.routing.app.what_if import what_if
 from services.routing.servicer.calls import CallServicer
+from services.routing.wire import alerts
 from services.routing.wire import replay as wire_replay
 from services.routing.wire import task as wire
 from services.routing.wire.refusals import explanation_to_proto
@@ -83,10 +85,15 @@ class RoutingServicer(CallServicer, RoutingServiceServicer):
 
     async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
         """Alerts, newest first."""
-        found, token = await self._desk.store.alerts(wire.alerts_from_proto(request))
-        return pb.ListAlertsResponse(alerts=[wire.alert_to_proto(item) for item in found], next_page_token=token)
+        found, token = await self._desk.store.alerts(alerts.query_from_proto(request))
+        return pb.ListAlertsResponse(alerts=[alerts.alert_to_proto(item) for item in found], next_page_token=token)
+
+    async def RaiseAlert(self, request: pb.RaiseAlertRequest, context: Any) -> pb.RaiseAlertResponse:
+        """Keeps an alert of a context above."""
+        await raise_alert(self._desk, alerts.told_from_proto(request))
+        return pb.RaiseAlertResponse()
 
     async def AcknowledgeAlert(self, request: pb.AcknowledgeAlertRequest, context: Any) -> pb.AcknowledgeAlertResponse:
         """An operator has seen it."""
         seen = await acknowledge_alert(self._desk, request.alert_id)
-        return pb.AcknowledgeAlertResponse(alert=wire.alert_to_proto(seen))
+        return pb.AcknowledgeAlertResponse(alert=alerts.alert_to_proto(seen))

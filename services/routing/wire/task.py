@@ -2,7 +2,7 @@
 
 from libs.faults.fault import Fault
 from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_from_proto, time_to_proto
-from pointsman.routing.v1 import alert_pb2, routing_service_pb2, task_pb2
+from pointsman.routing.v1 import routing_service_pb2, task_pb2
 from services.routing.app.submit_task import Submission
 from services.routing.domain.decision import Decision, Fate, Inputs
 from services.routing.domain.estimate import Estimate
@@ -11,7 +11,6 @@ from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.selection_record import recorded_decision, recorded_inputs
 from services.routing.domain.task import Attempt, LateWord, Result, Task, TaskState
 from services.routing.ports import TaskQuery
-from services.routing.ports.alerts import Alert, AlertQuery
 from services.routing.wire import failures
 from services.routing.wire.artifacts import artifact_to_proto
 
@@ -70,13 +69,6 @@ def query_from_proto(message: routing_service_pb2.ListTasksRequest) -> TaskQuery
         tenant=message.tenant,
         page_size=page_size(message.page_size),
         page_token=message.page_token,
-    )
-
-
-def alerts_from_proto(message: routing_service_pb2.ListAlertsRequest) -> AlertQuery:
-    """Which alerts are asked for."""
-    return AlertQuery(
-        message.kind, message.subject, message.open_only, page_size(message.page_size), message.page_token
     )
 
 
@@ -239,20 +231,4 @@ def estimate_to_proto(estimate: Estimate) -> routing_service_pb2.Estimate:
         worst_cost=money_to_proto(estimate.worst_cost),
         max_attempts=estimate.max_attempts,
         unpriced_reason=estimate.unpriced_reason,
-    )
-
-
-def alert_to_proto(alert: Alert) -> alert_pb2.Alert:
-    """One alert."""
-    return alert_pb2.Alert(
-        id=alert.id,
-        kind=alert.kind,
-        severity=alert.severity,
-        subject=alert.subject,
-        message=alert.message,
-        cause=alert.cause,
-        link=alert.link,
-        create_time=time_to_proto(alert.created_at),
-        acknowledge_time=time_to_proto(alert.acknowledged_at),
-        count=alert.count,
     )

@@ -276,3 +276,17 @@ async def test_who_waited_for_a_circuit_is_told_that_its_turn_comes(door: Door):
     play.health.supplies.clear()
     task = (await door.call("GetTask", pb.GetTaskRequest(task_id="behind"))).task
     assert task.waiting_reason.startswith("queue: supply a/clip has a place")
+
+
+async def test_whoever_stands_above_raises_alerts_here(door: Door):
+    """OPS-6: a budget's limit is an alert as any other, one while it is open; what operators do not know is refused."""
+    raised = {"kind": "budget_hard_limit", "severity": "high", "subject": "b1", "message": "Spent.", "link": "/v1/x"}
+    for words in ("Spent.", "Still spent."):
+        await door.call("RaiseAlert", pb.RaiseAlertRequest(**raised | {"message": words}))
+    await door.call("RaiseAlert", pb.RaiseAlertRequest(**raised, sort="attempts"))
+    found = (await door.call("ListAlerts", pb.ListAlertsRequest(kind="budget_hard_limit", subject="b1"))).alerts
+    assert sorted((alert.message, alert.count, alert.link) for alert in found) == [
+        ("Spent.", 1, "/v1/x"), ("Still spent.", 2, "/v1/x"),
+    ]  # fmt: skip
+    fault = await door.refused("RaiseAlert", pb.RaiseAlertRequest(kind="news", severity="loud"))
+    assert [error.pointer for error in fault.errors] == ["/subject", "/message", "/kind", "/severity"]

@@ -10,11 +10,12 @@ from tests.support.waiting import eventually_async
 
 ORPHAN = "UPDATE tasks SET state = 'queued', next_action_at = NULL WHERE id = 't0'"
 UNFOLDED = "UPDATE supply_health SET revision = revision + 5 WHERE id = 'aurora-main/clip'"
+KINDS = ("stuck_state", "invariant_violated")
 
 
 async def subjects(stack: Stack) -> set[str]:
-    """What is said to violate an invariant."""
-    return {alert.subject for alert in await stack.alerts("invariant_violated")}
+    """What is said to be stuck, or to violate an invariant."""
+    return {alert.subject for kind in KINDS for alert in await stack.alerts(kind)}
 
 
 async def run_sql(url: str, schema: str, statement: str) -> None:

@@ -61,7 +61,7 @@ async def test_an_orphan_is_told_once_with_cause_and_link():
         for check in checks:
             await check()
     (alert,) = await told(play)
-    assert (alert.kind, alert.severity, alert.subject) == ("invariant_violated", "critical", "t1")
+    assert (alert.kind, alert.severity, alert.subject) == ("stuck_state", "critical", "t1")
     assert (alert.cause, alert.link, alert.count) == ("no_rule: task t1", "/v1/tasks/t1", 2)
     assert "queued, no live attempt without due" in alert.message
     await acknowledge_alert(play.desk, alert.id)

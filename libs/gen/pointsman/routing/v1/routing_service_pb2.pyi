@@ -933,6 +933,69 @@ class ListAlertsResponse(_message.Message):
 Global___ListAlertsResponse: _TypeAlias = ListAlertsResponse  # noqa: Y015
 
 @_typing.final
+class RaiseAlertRequest(_message.Message):
+    """Raises an alert."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    SEVERITY_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    CAUSE_FIELD_NUMBER: _builtins.int
+    LINK_FIELD_NUMBER: _builtins.int
+    SORT_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """Required. One of the kinds that operators know, for example `budget_hard_limit`."""
+    severity: _builtins.str
+    """Required. `critical`, `high`, `medium` or `low`."""
+    subject: _builtins.str
+    """Required. Id of the model, supply, channel, attempt or budget, or of the Run or Node where it is none of these."""
+    message: _builtins.str
+    """Required. One sentence."""
+    cause: _builtins.str
+    """What caused it: a code, an id."""
+    link: _builtins.str
+    """Path of the API where more is to be seen."""
+    sort: _builtins.str
+    """Keeps alerts of one kind and subject apart; empty = there is one."""
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        severity: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        message: _builtins.str = ...,
+        cause: _builtins.str = ...,
+        link: _builtins.str = ...,
+        sort: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "kind", b"kind", "link", b"link", "message", b"message", "severity", b"severity", "sort", b"sort", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RaiseAlertRequest: _TypeAlias = RaiseAlertRequest  # noqa: Y015
+
+@_typing.final
+class RaiseAlertResponse(_message.Message):
+    """It is kept."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RaiseAlertResponse: _TypeAlias = RaiseAlertResponse  # noqa: Y015
+
+@_typing.final
 class AcknowledgeAlertRequest(_message.Message):
     """Says that an alert was seen."""
 

@@ -105,6 +105,11 @@ class RoutingServiceStub:
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsResponse.FromString,
                 _registered_method=True)
+        self.RaiseAlert = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/RaiseAlert',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.RaiseAlertRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.RaiseAlertResponse.FromString,
+                _registered_method=True)
         self.AcknowledgeAlert = channel.unary_unary(
                 '/pointsman.routing.v1.RoutingService/AcknowledgeAlert',
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.AcknowledgeAlertRequest.SerializeToString,
@@ -214,6 +219,14 @@ class RoutingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RaiseAlert(self, request, context):
+        """Keeps an alert of whoever stands above routing: alerts live here, for all. While one of the same kind, subject and
+        sort is open, it only counts and takes the newest words.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AcknowledgeAlert(self, request, context):
         """An operator has seen an alert: the same cause makes a new one from now on. Doing it twice is harmless.
         """
@@ -293,6 +306,11 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.ListAlerts,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsResponse.SerializeToString,
+            ),
+            'RaiseAlert': grpc.unary_unary_rpc_method_handler(
+                    servicer.RaiseAlert,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.RaiseAlertRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.RaiseAlertResponse.SerializeToString,
             ),
             'AcknowledgeAlert': grpc.unary_unary_rpc_method_handler(
                     servicer.AcknowledgeAlert,
@@ -679,6 +697,33 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/ListAlerts',
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ListAlertsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RaiseAlert(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/RaiseAlert',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.RaiseAlertRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.RaiseAlertResponse.FromString,
             options,
             channel_credentials,
             insecure,

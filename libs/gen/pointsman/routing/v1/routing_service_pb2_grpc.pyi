@@ -61,6 +61,10 @@ class RoutingServiceStub:
     """One synchronous call with its tries and the reasons of its choices."""
     ListAlerts: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]
     """Alerts for operators, newest first."""
+    RaiseAlert: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]
+    """Keeps an alert of whoever stands above routing: alerts live here, for all. While one of the same kind, subject and
+    sort is open, it only counts and takes the newest words.
+    """
     AcknowledgeAlert: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.AcknowledgeAlertRequest, _routing_service_pb2.AcknowledgeAlertResponse]
     """An operator has seen an alert: the same cause makes a new one from now on. Doing it twice is harmless."""
 
@@ -97,6 +101,10 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """One synchronous call with its tries and the reasons of its choices."""
     ListAlerts: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]  # type: ignore[assignment]
     """Alerts for operators, newest first."""
+    RaiseAlert: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]  # type: ignore[assignment]
+    """Keeps an alert of whoever stands above routing: alerts live here, for all. While one of the same kind, subject and
+    sort is open, it only counts and takes the newest words.
+    """
     AcknowledgeAlert: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.AcknowledgeAlertRequest, _routing_service_pb2.AcknowledgeAlertResponse]  # type: ignore[assignment]
     """An operator has seen an alert: the same cause makes a new one from now on. Doing it twice is harmless."""
 
@@ -214,6 +222,16 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.ListAlertsResponse, _abc.Awaitable[_routing_service_pb2.ListAlertsResponse]]:
         """Alerts for operators, newest first."""
+
+    @_abc_1.abstractmethod
+    def RaiseAlert(
+        self,
+        request: _routing_service_pb2.RaiseAlertRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_routing_service_pb2.RaiseAlertResponse, _abc.Awaitable[_routing_service_pb2.RaiseAlertResponse]]:
+        """Keeps an alert of whoever stands above routing: alerts live here, for all. While one of the same kind, subject and
+        sort is open, it only counts and takes the newest words.
+        """
 
     @_abc_1.abstractmethod
     def AcknowledgeAlert(
