@@ -169,6 +169,31 @@ async def test_a_dead_account_is_left_with_all_its_supplies():
         assert [name for name, _ in play.provider.calls] == ["a/talk", "b/talk"]
 
 
+@pytest.mark.parametrize("quota_full", ["fail_fast", "wait"])
+@pytest.mark.parametrize("code", ["key_invalid", "account_forbidden", "balance_exhausted", "model_unavailable"])
+async def test_an_account_that_no_wait_mends_is_not_waited_for(code: str, quota_full: str):
+    """SYN-2, SYN-6: with nobody else to serve, the call ends in the moment of the refusal, says who refused and why,
+    and names no time at which to come back, for nobody knows one."""
+    async with house(chat_supply("a/talk"), chat_supply("a/talk2"), quota_full=quota_full) as play:
+        if code == "model_unavailable":
+            play.script("a/talk2", Then(Fault.of(code, "refused")))
+        play.script("a/talk", Then(Fault.of(code, "refused"), after_s=1.0))
+        fault = await play.refused()
+        assert (fault.code, fault.retry_after_ms) == ("retry_exhausted", None)
+        assert "tries failed and waiting mends nothing: a/talk: refused" in fault.message
+        assert sources(fault) == ["a/talk", "a/talk2"]
+        assert seconds((await play.call()).times) == (1.0, 0.0)
+
+
+async def test_a_dead_account_does_not_keep_others_from_being_waited_for():
+    """SYN-4: another Supply that has merely failed is tried again after its backoff, the dead one is not."""
+    async with house(max_attempts=4) as play:
+        play.script("a/talk", Then(Fault.of("key_invalid", "401")))
+        play.script("b/talk", Then(BROKEN), Then())
+        await play.invoke()
+        assert [name for name, _ in play.provider.calls] == ["a/talk", "b/talk", "b/talk"]
+
+
 async def test_what_ends_names_only_supplies_of_the_model():
     """SYN-6: a dead account holds Supplies of other models too; the caller is told of those of its own."""
     own = (Binding("a/talk", Tier.EXACT),)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from libs.faults.fault import Fault
 from services.routing.domain.calls.chunks import Heard
-from services.routing.domain.calls.patience import Patience
+from services.routing.domain.calls.patience import LASTING, Patience
 from services.routing.domain.calls.retry_budget import Next, RetryBudget, consumes
 from services.routing.domain.calls.selectors import NO_RANKS, Rota, ranks_of
 from services.routing.domain.calls.sizing import digest_of, facts_to_quote, input_tokens, stepped, tokens_to_reserve
@@ -24,6 +25,7 @@ from services.routing.domain.calls.sync_settings import (
 )
 from services.routing.domain.capability import misfits
 from services.routing.domain.catalog import Kind, Policy, Timeouts
+from services.routing.domain.decision import Fate
 from services.routing.domain.request_facts import facts_of, normalised
 from services.routing.domain.task import Failure
 from services.routing.settings import Settings
@@ -137,6 +139,11 @@ def test_what_cannot_be_retried_is_not(category: str):
     assert consumes(failure(category)) is (category != "capacity")
 
 
+def held(supply: str) -> Fate:
+    """Dropped, because this call leaves it alone."""
+    return Fate(supply, "channel", "exact", "dropped", step="ATT-3a", reason="retry_after")
+
+
 EVENTS = st.lists(
     st.tuples(st.sampled_from("abc"), st.booleans(), st.none() | st.integers(1, 60_000), CHANCES), max_size=9
 )
@@ -150,13 +157,14 @@ def test_under_fail_fast_nobody_without_room_is_asked_again(
     patience = Patience(SyncSettings())
     for supply, failed, retry_after, chance in events:
         if failed:
-            patience.failed(supply, (), "words", retry_after, START, chance)
+            fault = Fault.of("provider_error", retry_after_ms=retry_after)
+            patience.failed(supply, (), fault, START, left, chance)
         else:
             patience.congested(supply, "words", retry_after, START, left, chance)
     end = START + timedelta(seconds=left)
     for hold in patience.holds.values():
         assert hold.failed or hold.until >= end
-    look = patience.next_look(START + timedelta(seconds=1), START, 0.5)
+    look = patience.next_look([held("a")], START + timedelta(seconds=1), START, 0.5)
     assert look == min((hold.until for hold in patience.holds.values() if hold.failed), default=None)
 
 
@@ -173,7 +181,24 @@ def test_under_wait_a_retry_after_is_kept_to(told: list[int | None], chance: flo
         else:
             longest = min(sync.backoff_max_s, sync.backoff_base_s * 2 ** (turn - 1))
             assert longest / 2 <= pause_s <= longest
-    assert patience.next_look(None, START, chance) is not None
+    assert patience.next_look([held("a")], None, START, chance) is not None
+
+
+@pytest.mark.parametrize("quota_full", [*QuotaFull])
+@pytest.mark.parametrize("code", sorted(LASTING))
+def test_what_lasts_is_not_waited_for(code: str, quota_full: QuotaFull):
+    """SYN-2, HLT-8: neither policy waits for a key or an account, unless the provider said until when; whoever else may
+    serve later is waited for as ever."""
+    patience = Patience(SyncSettings(quota_full=quota_full))
+    patience.failed("a", ["b"], Fault.of(code), START, 60.0, 0.5)
+    alone = [held("a"), held("b"), held("c")._replace(step="SEL-4", reason="disabled")]
+    assert patience.next_look(alone, START + timedelta(seconds=1), START, 0.5) is None
+    patience.failed("c", (), Fault.of("provider_error"), START, 60.0, 0.5)
+    look = patience.next_look([held("a"), held("b"), held("c")], None, START, 0.5)
+    assert look == patience.holds["c"].until
+    patience.failed("a", (), Fault.of(code, retry_after_ms=9000), START, 60.0, 0.5)
+    assert patience.next_look([held("a")], None, START, 0.5) is not None
+    assert patience.holds["a"].until == START + timedelta(seconds=9)
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdef"), min_size=1), min_size=1, max_size=60))

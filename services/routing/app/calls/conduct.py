@@ -271,7 +271,7 @@ class Conduct:
         if fault.scope is Scope.CHANNEL:
             bound, known = {binding.supply for binding in self.opened.model.bindings}, self.opened.catalog.supplies
             alike = [name for name in bound & known.keys() if known[name].channel == started.channel.id]
-        self.patience.failed(name, alike, fault.message, fault.retry_after_ms, now, chance)
+        self.patience.failed(name, alike, fault, now, self.left_s, chance)
 
     # --- Nobody serves now --------------------------------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ class Conduct:
         if decision.verdict is Verdict.FAIL:
             self.unsent.append(self._round(seat, RoundOutcome.FAILED))
             raise self.ended(ends.refused(decision, self._call.model))
-        until = self.patience.next_look(decision.retry_at, now, self.desk.chance())
+        until = self.patience.next_look(decision.fates, decision.retry_at, now, self.desk.chance())
         if until is None or (until - now).total_seconds() >= self.left_s:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))
             raise self.ended(self._nobody(decision, until is not None))

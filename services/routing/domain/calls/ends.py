@@ -4,14 +4,14 @@
 |---|---|
 | the request itself, or what it asks for and no Supply has | the caller's own fault |
 | the configuration names what is not there | `source_not_configured` (an assembly fault) |
-| a real try has failed, and there is no attempt or no time for another | `retry_exhausted` |
+| a real try has failed, and there is no attempt, no time or no hope for another | `retry_exhausted` |
 | it has waited for its stall window while nothing succeeded | `stalled` |
 | somebody is merely full, or has answered 429 | `quota_full` |
 | nobody is full, and circuits are open | `circuit_open_all` |
 | nobody is in use, or nothing fits | `no_sources` |
 
 Each of the *unavailable* family names every source with its reason, and the shortest time after which another look is
-worth while.
+worth while; where nobody knows when a key works again or an account has money, none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,6 +31,8 @@ UNFIT = "SEL-5"
 OFFERED_AT = {"capability": "/input", "billing_mode": "/options/billing_mode"}
 """What is not on offer, by the reason of the drop: where a request asks for it."""
 HEALTH = "SEL-8"
+PASSING = frozenset({HEALTH, "SEL-9", "ATT-3a"})
+"""Steps whose drops time alone may cure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,17 @@ class Hold:
     retry_after_ms: int | None = None
     failed: bool = False
     """A real try has failed there; else it had no room."""
+    lasting: bool = False
+    """What failed lasts until an operator or the provider mends it: longer than any call waits."""
 
 
 Holds = Mapping[str, Hold]
+
+
+def curable(fates: Sequence[Fate], holds: Holds) -> bool:
+    """Whether anybody may serve later in this call: not whom a lasting failure holds, nor whom time does not cure."""
+    open_to = (fate for fate in fates if fate.supply not in holds or not holds[fate.supply].lasting)
+    return any(fate.fate != "dropped" or (fate.step in PASSING and fate.reason != "disabled") for fate in open_to)
 
 
 def refused(decision: Decision, model: str) -> Fault:
@@ -82,6 +92,8 @@ def exhausted(tries: int, most: int, fates: Sequence[Fate], holds: Holds, out_of
     words = f"{tries} of {most} tries failed"
     if out_of_time_s is not None:
         words += f" and the {out_of_time_s:g} s of the call are over"
+    elif tries < most and not curable(fates, holds):
+        words += " and waiting mends nothing"
     failed = "; ".join(f"{name}: {hold.reason}" for name, hold in sorted(holds.items()) if hold.failed)
     return _unavailable("retry_exhausted", f"{words}: {failed}", fates, holds, None)
 
@@ -115,7 +127,7 @@ def _unavailable(code: str, words: str, fates: Sequence[Fate], holds: Holds, lat
     told = [hold.retry_after_ms for hold in holds.values() if hold.retry_after_ms is not None]
     soonest = min(told + ([later_ms] if later_ms is not None else []), default=None)
     fault = Fault.of(code, words, errors=tuple(FieldError(name, reason) for name, reason in sorted(named.items())))
-    if soonest is None and fault.retry_after_ms is None and code != "no_sources":
+    if soonest is None and fault.retry_after_ms is None and code != "no_sources" and curable(fates, holds):
         soonest = USUAL_PAUSE_MS
     return fault if soonest is None else fault.replaced(retry_after_ms=max(1, soonest))
 
