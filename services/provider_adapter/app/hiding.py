@@ -33,14 +33,36 @@ def hidden(fault: Fault, given: Mapping[str, Any], secret: str = "") -> Fault:
 def without(words: str, private: Iterable[str]) -> str:
     """`words` with every passage hidden that repeats a private text: the whole of it, or 12 characters in a row."""
     marked = bytearray(len(words))
+    passages: dict[int, dict[str, list[int]]] = {}
     for text in private if words else ():
         length = min(len(text), WINDOW)
         if length < SHORTEST:
             continue
-        for start in range(len(words) - length + 1):
-            if words[start : start + length] in text:  # the words are few, what a user wrote may be a book
-                marked[start : start + length] = b"\x01" * length
+        if length not in passages:
+            passages[length] = _passages(words, length)
+        for start in _repeated(passages[length], text, length):
+            marked[start : start + length] = b"\x01" * length
     return _masked(words, marked)
+
+
+def _passages(words: str, length: int) -> dict[str, list[int]]:
+    """Every passage of so many characters, and where it begins."""
+    found: dict[str, list[int]] = {}
+    for start in range(len(words) - length + 1):
+        found.setdefault(words[start : start + length], []).append(start)
+    return found
+
+
+def _repeated(passages: Mapping[str, list[int]], text: str, length: int) -> Iterator[int]:
+    """Where passages begin that stand in the text. The shorter of the two is gone through: the words are few, but what
+    a user wrote may be one book, or a hundred thousand titles."""
+    if len(text) - length < len(passages):
+        for start in range(len(text) - length + 1):
+            yield from passages.get(text[start : start + length], ())
+    else:
+        for passage, starts in passages.items():
+            if passage in text:
+                yield from starts
 
 
 def _masked(words: str, marked: bytearray) -> str:

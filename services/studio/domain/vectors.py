@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import struct
 from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
@@ -19,6 +20,9 @@ from services.studio.domain.responder import PLAIN_WORDS
 
 PLACES = 12
 """To how many places of the vector one feature adds: several, so that a shortened vector still knows of most."""
+FEATURES_KEPT = 16_384
+"""Features whose places are remembered, at a kilobyte each at most."""
+_NUMBERS = struct.Struct(f">{PLACES}I")
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_IDEOGRAPHS}]|[^\W_{_IDEOGRAPHS}]+")
 
@@ -28,9 +32,8 @@ def embedded(text: str, space: str, full: int, dimensions: int) -> tuple[float, 
     """The vector of a text in the space of a model of `full` dimensions, shortened to its first `dimensions`."""
     vector = [0.0] * dimensions
     for feature, weight in features(text).items():
-        for place, sign in _places(feature, space, full):
-            if place < dimensions:
-                vector[place] += sign * weight
+        for place, sign in _places_in(feature, space, full, dimensions):
+            vector[place] += sign * weight
     length = math.sqrt(math.fsum(value * value for value in vector))
     if length == 0.0:  # nothing of the text fell into the part that is left
         vector[_places(text, space, full)[0][0] % dimensions] = length = 1.0
@@ -58,5 +61,10 @@ def _weight(feature: str) -> float:
 
 def _places(feature: str, space: str, full: int) -> list[tuple[int, float]]:
     digest = hashlib.blake2b(feature.encode(), digest_size=PLACES * 4, key=space.encode()[:64]).digest()
-    numbers = (int.from_bytes(digest[at : at + 4], "big") for at in range(0, len(digest), 4))
-    return [(number // 2 % full, 1.0 if number % 2 else -1.0) for number in numbers]
+    return [(number // 2 % full, 1.0 if number % 2 else -1.0) for number in _NUMBERS.unpack(digest)]
+
+
+@lru_cache(maxsize=FEATURES_KEPT)
+def _places_in(feature: str, space: str, full: int, dimensions: int) -> tuple[tuple[int, float], ...]:
+    """Those that are left of a shortened vector. Texts share most of their features."""
+    return tuple(found for found in _places(feature, space, full) if found[0] < dimensions)

@@ -49,3 +49,16 @@ def test_what_a_user_wrote_is_hidden(before: str, private: str, after: str) -> N
     told = without(before + private + after, [private])
     windows = {private[start : start + 12] for start in range(max(1, len(private) - 11))}
     assert not any(window in told for window in windows if window not in HIDDEN * 2)
+
+
+@given(st.text("ab ", max_size=60), st.lists(st.text("ab ", max_size=50), max_size=6))
+def test_one_long_private_text_or_many_short_ones_hide_the_same(words: str, private: list[str]) -> None:
+    """ERR-4: whichever of words and text is gone through, every passage that both hold is hidden and nothing else."""
+    marked = [False] * len(words)
+    for text in private:
+        length = min(len(text), 12)
+        for start in range(len(words) - length + 1) if length >= 4 else ():
+            if words[start : start + length] in text:
+                marked[start : start + length] = [True] * length
+    kept = "".join(letter for letter, mark in zip(words, marked, strict=True) if not mark)
+    assert without(words, private).replace(HIDDEN, "") == kept

@@ -7,9 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from libs.rpc.limits import ANSWER_LIMIT_BYTES
-from services.routing.domain.calls.admission import NUMBERS_AT_MOST, beyond_an_answer
+from services.routing.domain.calls.admission import (
+    BATCHES_AT_MOST,
+    NUMBERS_AT_MOST,
+    beyond_an_answer,
+    beyond_batches,
+)
 from services.routing.domain.calls.ends import refused
-from services.routing.domain.calls.sizing import digest_of, facts_to_quote, tokens_to_reserve
+from services.routing.domain.calls.sizing import digest_of, facts_to_quote, rest_of, tokens_to_reserve
 from services.routing.domain.catalog import Kind
 from services.routing.domain.decision import Decision, Fate, Verdict
 from services.routing.domain.input_shape import FIELDS, complaints, without
@@ -83,6 +88,36 @@ def test_vectors_that_no_answer_carries_are_refused_before_they_are_paid_for(
     digest = digest_of(Kind.EMBEDDING, {"input": ["a"] * texts, "dimensions": dimensions})
     assert [pointer for pointer, _ in beyond_an_answer(Kind.EMBEDDING, digest)] == ["/input/input"] * refused
     assert NUMBERS_AT_MOST * 25 < ANSWER_LIMIT_BYTES
+
+
+@pytest.mark.parametrize(
+    "batches, texts, refused",
+    [
+        ([256], 256 * BATCHES_AT_MOST, False),
+        ([256], 256 * BATCHES_AT_MOST + 1, True),
+        ([1, 256], 1000, False),
+        ([1, None], 1000, False),
+        ([1], 1000, True),
+    ],
+)
+def test_a_call_is_split_into_so_many_calls_and_no_more(batches: list[int | None], texts: int, refused: bool):
+    """SYN-11: beyond what the roomiest Supply takes in as many calls, the request is refused and the figure named."""
+    digest = digest_of(Kind.EMBEDDING, {"input": ["a"] * texts})
+    bound = [
+        chat_supply("a/v", kind=Kind.EMBEDDING, capabilities={"max_batch": most} if most else {}) for most in batches
+    ]
+    found = list(beyond_batches(bound, digest))
+    assert [pointer for pointer, _ in found] == ["/input/input"] * refused
+    assert all(f"at most {512 * max(filter(None, batches))} are taken" in reason for _, reason in found)
+
+
+@given(st.lists(st.text(max_size=9) | st.lists(st.integers(0, 9), min_size=1), min_size=2, max_size=9), st.data())
+def test_what_is_left_of_a_digest_is_the_digest_of_what_is_left(texts: list[Any], data: st.DataObject):
+    """SYN-11: reckoned from the batch that is done, without another look at the texts that are not."""
+    done = data.draw(st.integers(1, len(texts) - 1))
+    whole = {"dimensions": 3, **digest_of(Kind.EMBEDDING, {"input": texts})}
+    left = {"dimensions": 3, **digest_of(Kind.EMBEDDING, {"input": texts[done:]})}
+    assert rest_of(whole, texts[:done]) == left
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from services.routing.app.calls.settle_call import CUT_SHORT
 from services.routing.app.calls.watchdog import Watchdog
 from services.routing.domain.calls.batches import joined, next_batch, texts_of, total
 from services.routing.domain.calls.call import Call
-from services.routing.domain.calls.sizing import BYTES_PER_TOKEN, digest_of
+from services.routing.domain.calls.sizing import BYTES_PER_TOKEN, rest_of
 from services.routing.domain.catalog import Kind
 from services.routing.ports.calls import Answered, Outgoing, Report
 
@@ -85,14 +85,15 @@ def not_answered(started: Started, seconds: float, *, cut_short: bool) -> Fault:
 
 async def _embedded(conduct: Conduct) -> Answered:
     """Vectors for all texts, in as many provider calls as it takes, all of one upstream model (SYN-11)."""
+    whole_digest = left = conduct.opened.request.input
     texts, place = texts_of(conduct.opened.given["input"]), 0
     parts: list[Answered] = []
     counts: list[int] = []
     made_by = ""
     while place < len(texts):
-        started = await conduct.start(_rest(conduct, texts, place))
+        started = await conduct.start(left)
         if made_by not in ("", started.supply.upstream_model):
-            parts, counts, place = [], [], 0  # vectors of two models are no answer to one request
+            parts, counts, place, left = [], [], 0, whole_digest  # vectors of two models are no answer to one request
         batch = next_batch(texts, place, started.supply.capabilities.get("max_batch"))
         whole = len(batch) == len(texts)
         answered = await _tried(conduct, started, None if whole else {**conduct.opened.given, "input": batch})
@@ -103,16 +104,10 @@ async def _embedded(conduct: Conduct) -> Answered:
         parts.append(answered)
         counts.append(len(batch))
         place += len(batch)
+        left = rest_of(left, batch)
         conduct.prefer, made_by = started.supply.id, started.supply.upstream_model
     usage = total([part.report.usage for part in parts])
     try:
         return Answered(joined([part.output for part in parts], counts), Report(usage))
     except Fault as fault:
         raise conduct.ended(fault) from fault
-
-
-def _rest(conduct: Conduct, texts: list[Any], place: int) -> Mapping[str, Any]:
-    """The digest of what is left to do."""
-    if not place:
-        return conduct.opened.request.input
-    return {**conduct.opened.request.input, **digest_of(conduct.kind, {"input": texts[place:]})}

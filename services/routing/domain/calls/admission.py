@@ -1,13 +1,13 @@
 """A synchronous request at the door (SEL-1, SEL-2, SYN-12): as `domain.admission`, for input that is not copied."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from libs.faults.fault import Fault
 from services.routing.domain.admission import beyond_limits, usable_model
 from services.routing.domain.calls.sizing import digest_of
-from services.routing.domain.catalog import Catalog, Kind, Model
+from services.routing.domain.catalog import Catalog, Kind, Model, Supply
 from services.routing.domain.input_shape import complaints, option_complaints, without
 from services.routing.domain.request import Request
 from services.routing.domain.request_facts import facts_of, normalised
@@ -17,6 +17,8 @@ STREAMED = frozenset({Kind.CHAT})
 
 NUMBERS_AT_MOST = 10_000_000
 """Of all vectors of one answer together: as text some 25 bytes each, which one message between contexts can carry."""
+BATCHES_AT_MOST = 512
+"""Provider calls that one call is split into: no timeout leaves room for more, and each keeps all before it on record."""
 LONGEST_VECTOR = 3072
 """What is reckoned with where a caller does not say `dimensions`."""
 
@@ -43,6 +45,7 @@ def admit_call(
     found = [
         *wrong,
         *beyond_an_answer(model.kind, digest),
+        *beyond_batches([catalog.supplies.get(item.supply) for item in model.bindings], digest),
         *beyond_limits(model, facts_of(model.kind, digest)),
         *option_complaints(request),
     ]
@@ -58,3 +61,17 @@ def beyond_an_answer(kind: Kind, digest: Mapping[str, Any]) -> Iterator[tuple[st
         most = max(1, int(NUMBERS_AT_MOST // numbers))  # one text alone is for the supply to judge
         if texts["count"] > most:
             yield "/input/input", f"has {texts['count']} texts, at most {most} of {numbers:g} dimensions fit one answer"
+
+
+def beyond_batches(bound: Sequence[Supply | None], digest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """More texts than the Supply that takes most at once could be given (SYN-11)."""
+    batches = [supply.capabilities.get("max_batch") for supply in bound if supply and supply.kind is Kind.EMBEDDING]
+    if not batches or not all(batches) or not isinstance(texts := digest.get("input"), Mapping):
+        return
+    each = max(batches)
+    if texts["count"] > each * BATCHES_AT_MOST:
+        yield (
+            "/input/input",
+            f"has {texts['count']} texts, at most {each * BATCHES_AT_MOST} are taken: "
+            f"{BATCHES_AT_MOST} provider calls of {each} texts; send them in several calls",
+        )

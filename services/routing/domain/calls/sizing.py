@@ -45,6 +45,13 @@ def digest_of(kind: Kind, given: Mapping[str, Any]) -> Digest:
     return found
 
 
+def rest_of(digest: Mapping[str, Any], done: Sequence[Any]) -> Digest:
+    """The digest of embeddings once these texts, each a text or its tokens, are done: what is left is not read again,
+    or the time of a call of many batches would grow with their square."""
+    figures = _texts(done)
+    return {**digest, "input": {name: figure - figures[name] for name, figure in digest["input"].items()}}
+
+
 def facts_to_quote(kind: Kind, digest: Mapping[str, Any], supply: Supply) -> dict[str, Any]:
     """What a price may depend on."""
     if kind is Kind.CHAT:
