@@ -7,10 +7,12 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from libs.faults.fault import Fault
+from libs.kernel.surrogates import halves_in
 from services.edge.domain.calls import Fields
 from services.edge.domain.json_values import Reader, check_depth, check_values
 from services.edge.routes.operations import JSON, YAML_TYPES
 
+TRUNCATED = "Input data was truncated"
 _fields = msgspec.json.Decoder(Fields).decode
 
 
@@ -108,6 +110,8 @@ def decode(raw: bytes, decoder: Callable[[bytes], Any] = msgspec.json.decode) ->
     except msgspec.ValidationError:
         raise
     except msgspec.MsgspecError as error:
+        if halves := halves_in(raw):
+            raise Fault.invalid(*halves, code="malformed_request") from None
         raise Fault.of("malformed_request", f"the body is not JSON: {_place(raw, str(error))}") from None
 
 
@@ -115,7 +119,7 @@ def _place(raw: bytes, reason: str) -> str:
     """The decoder's reason with line and column instead of a byte."""
     _, found, rest = reason.partition("(byte ")
     if not found:
-        return reason
+        return "it ends before it is whole" if reason == TRUNCATED else reason
     before = raw[: int(rest.rstrip(")"))]
     line = before.count(b"\n") + 1
     column = len(before) - (before.rfind(b"\n") + 1) + 1

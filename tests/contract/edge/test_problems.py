@@ -2,6 +2,7 @@
 
 import base64
 import json
+from itertools import product
 from typing import Any
 
 import httpx2
@@ -87,6 +88,33 @@ async def test_bodies_that_cannot_be_read(edge: EdgeHouse, raw: bytes) -> None:
     async with await edge.user() as client:
         answer = await client.post("/v1/runs", content=raw, headers={"content-type": "application/json"})
     check(answer, 400, "malformed_request")
+
+
+HALVES = [
+    (b'{"messages": [{"role": "user", "content": "\\ud83d"}]}', "/messages/0/content"),
+    (b'{"messages": [{"role": "user", "content": "\\ude00 and more"}]}', "/messages/0/content"),
+    (b'{"input": ["a", "b\\ud83d\\u0041"]}', "/input/1"),
+    (b'{"a\\ud83d": 1}', "/a\\ud83d"),
+]
+
+
+async def test_half_a_character_is_named_where_it_stands(edge: EdgeHouse) -> None:
+    """EDG-1 EDG-3: what a client cut in the middle of an emoji is refused with its place and the reason, whether a route
+    reads its body or passes it on."""
+    async with await edge.user("studio", "runs", "invoke") as client:
+        for path, (raw, pointer) in product(("/v1/chat/completions", "/v1/invoke", "/v1/runs"), HALVES):
+            answer = await client.post(path, content=raw, headers={"content-type": "application/json"})
+            told = check(answer, 400, "malformed_request")
+            assert [error["pointer"] for error in told["errors"]] == [pointer]
+            assert "holds half of a surrogate pair, \\ud" in told["detail"]
+
+
+async def test_a_body_cut_short_says_so(edge: EdgeHouse) -> None:
+    """EDG-3: what ends within a string is told as that, half a character at its end or not."""
+    async with await edge.user() as client:
+        raw = b'{"model": "a\\ud83d'
+        answer = await client.post("/v1/runs", content=raw, headers={"content-type": "application/json"})
+    assert check(answer, 400, "malformed_request")["detail"] == "the body is not JSON: it ends before it is whole"
 
 
 async def test_a_broken_body_is_placed(edge: EdgeHouse) -> None:

@@ -101,6 +101,7 @@ async def test_the_answer_of_a_kind_with_files_names_them():
     [
         (b"{", "malformed_request"),
         (b"[]", "malformed_request"),
+        (b'{"messages": [{"role": "user", "content": "\\ud83d"}]}', "malformed_request"),
         ({"messages": []}, "validation_failed"),
         (HELLO | {"colour": "red"}, "validation_failed"),
     ],

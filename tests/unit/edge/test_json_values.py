@@ -1,5 +1,6 @@
 """Values that come in, whatever they mean."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
+from libs.kernel.surrogates import halves_in
 from services.edge.domain.json_values import LARGEST_WHOLE, Reader, check_depth, check_values, pointer_to
 
 JSON = st.recursive(
@@ -108,3 +110,14 @@ def test_seconds_are_numbers_within_bounds(value: Any) -> None:
     reader = Reader({"s": value})
     assert reader.seconds("s", 1, 10) is None
     assert bool(reader.errors) == (value is not None)
+
+
+@given(JSON, st.sampled_from(["\ud83d", "a\ude00b", "\ud83d\u0041"]), st.randoms())
+def test_half_a_character_is_named_by_pointer(value: Any, bad: str, random: Any) -> None:
+    """EDG-3: wherever it stands, the pointer leads to it; where none stands, nothing is said."""
+    assert halves_in(json.dumps(value).encode()) == []
+    whole: Any = {"a": value, "/~": [value, bad]} if random.random() < 0.5 else [value, {"": [bad]}]
+    ((pointer, reason),) = halves_in(json.dumps(whole).encode())
+    assert resolve(whole, pointer) == bad
+    assert reason.isascii()
+    assert halves_in(json.dumps(whole).encode()[:-1]) == []

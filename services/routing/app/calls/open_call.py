@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from libs.faults.fault import Fault
+from libs.kernel.surrogates import halves_in
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.domain.calls.admission import admit_call
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, SyncSettings, sync_of
@@ -81,6 +82,9 @@ def _read(text: bytes) -> Mapping[str, Any]:
     try:
         given = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
+        halves = [(f"/input{pointer}", reason) for pointer, reason in halves_in(text)]
+        if halves:
+            raise Fault.invalid(*halves, code="malformed_request") from error
         raise Fault.of("malformed_request", f"the input is no JSON: {error}") from error
     if not isinstance(given, dict):
         raise Fault.of("malformed_request", "the input must be a JSON object")
