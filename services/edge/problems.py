@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from libs.faults.failures import sentence
 from libs.faults.fault import Fault
 from libs.faults.registry import CODES, Category, type_uri
 from libs.telemetry.redaction import redact
@@ -35,7 +36,7 @@ OPENAI_TYPES = {
     429: "rate_limit_error",
 }
 # Facts of `metadata` that callers may see beside the standard members.
-_TOLD = ("reference", "earliest", "gate")
+_TOLD = ("reference", "earliest", "gate", "param")
 
 
 def status_of(fault: Fault) -> int:
@@ -51,7 +52,7 @@ def problem(fault: Fault, request_id: str) -> dict[str, Any]:
         "type": type_uri(fault.code),
         "title": entry.title if entry else fault.code.replace("_", " "),
         "status": status_of(fault),
-        "detail": redact(fault.message)[:LONGEST_DETAIL],
+        "detail": redact(sentence(fault))[:LONGEST_DETAIL],
         "code": fault.code,
         "request_id": request_id,
         "retryable": fault.retryable,
@@ -74,6 +75,7 @@ def with_envelope(told: dict[str, Any]) -> dict[str, Any]:
     status = told["status"]
     kind = OPENAI_TYPES.get(status) or ("server_error" if status >= 500 else "invalid_request_error")
     param = next((_parameter(item["pointer"]) for item in told.get("errors", ()) if item["pointer"][:1] == "/"), None)
+    param = param or told.get("param")  # else what the provider named, in its own spelling
     error = {"message": told["detail"], "type": kind, "param": param, "code": told["code"]}
     return {**told, "error": error}
 

@@ -24,10 +24,15 @@ def hiding(given: Mapping[str, Any], secret: str = "") -> Iterator[None]:
 def hidden(fault: Fault, given: Mapping[str, Any], secret: str = "") -> Fault:
     """The fault without private words. Our own message is fixed text; the provider's words are searched."""
     private = tuple(private_texts(given))
-    words = fault.provider_message
-    if secret:
-        words = words.replace(secret, HIDDEN)
-    return fault.replaced(provider_message=redact(without(words, private)), message=redact(fault.message))
+
+    def told(words: str) -> str:
+        return redact(without(words.replace(secret, HIDDEN) if secret else words, private))
+
+    metadata = dict(fault.metadata)
+    if "param" in metadata:  # a part of it may be a name that the user chose
+        metadata["param"] = told(metadata["param"])
+    words = told(fault.provider_message)
+    return fault.replaced(provider_message=words, message=redact(fault.message), metadata=metadata)
 
 
 def without(words: str, private: Iterable[str]) -> str:

@@ -193,10 +193,19 @@ def with_material(given: Mapping[str, Any], place: Place, value: Mapping[str, An
     return {**given, place.name: items}
 
 
+WORDS_OF_DIALECTS = frozenset(
+    "assistant auto content developer file function image_url input_audio json_object json_schema messages none object"
+    " prompt required string system text tool user".split()
+)
+"""What stands in every second input as a value and names nothing of its user."""
+
+
 def private_texts(given: Any) -> Iterator[str]:
-    """Every text that a user wrote or signed into an input, deepest first: what no message may repeat."""
+    """Every text that a user wrote or signed into an input, deepest first: what no message may repeat. Words that the
+    dialect itself has are nobody's: a refusal may say that a `role` must be `user`."""
     if isinstance(given, str):
-        yield given
+        if given not in WORDS_OF_DIALECTS:
+            yield given
     elif isinstance(given, Mapping):
         for value in given.values():
             yield from private_texts(value)

@@ -74,7 +74,7 @@ def judge(reply: Reply, phase: Phase, table: FaultTable, now: datetime, *, synch
         finding, verdict = _of_question(finding, reply, reading, table)
     else:
         finding, verdict = _of_submission(finding, reply, reading, synchronous), True
-    return fault_of(finding, reply, table, now, verdict=verdict, told=reading.wait)
+    return fault_of(finding, reply, table, now, verdict=verdict, told=reading.wait, param=reading.param)
 
 
 def judge_job(document: object, table: FaultTable, now: datetime) -> Fault:
@@ -221,11 +221,14 @@ def _of_transport(error: str) -> Finding:
 
 
 def fault_of(
-    finding: Finding, reply: Reply, table: FaultTable, now: datetime, *, verdict: bool = True, told: str = ""
-) -> Fault:
+    finding: Finding, reply: Reply, table: FaultTable, now: datetime, *,
+    verdict: bool = True, told: str = "", param: str = "",
+) -> Fault:  # fmt: skip
     """The finding as a Fault. Without `verdict` it becomes `poll_failed`, the finding's code being its reason."""
     metadata = {"evidence": finding.evidence}
     code = finding.ours
+    if param and CODES[code].category is Category.REQUEST:
+        metadata["param"] = param
     if not verdict:
         reason = {SUBMISSION_UNKNOWN: "provider_timeout"}.get(code, code)
         code, metadata["reason"] = POLL_FAILED, reason

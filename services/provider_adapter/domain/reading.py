@@ -14,6 +14,7 @@ from typing import Any
 DEPTH_LIMIT = 8
 CLUE_LIMIT = 64
 TEXT_LIMIT = 2000
+PARAM_LIMIT = 120
 SAID_LIMIT = 8000  # characters of all messages together: hundreds of patterns are held against each of them
 
 
@@ -43,7 +44,8 @@ class Clue:
 class Reading:
     """All that a body says. Clues are ordered innermost first. `state` is the state that a task is said to be in.
 
-    `wait` is how long to wait, as a field of the body says it: `34.4s`, `250ms`, `7` (seconds).
+    `wait` is how long to wait, as a field of the body says it: `34.4s`, `250ms`, `7` (seconds). `param` is the field of
+    the request that is said to be wrong, in the provider's spelling: `messages[0].content`.
     """
 
     shape: Shape
@@ -53,6 +55,7 @@ class Reading:
     state: str = ""
     detail_list: bool = False
     wait: str = ""
+    param: str = ""
 
     @property
     def structured(self) -> bool:
@@ -72,9 +75,11 @@ _MESSAGES = frozenset(
 )
 # What users or models wrote, or what is about the request and not about its failure.
 _SKIPPED = frozenset(
-    "prompt input inputs text output outputs logs url urls request revisedprompt docurl id requestid traceid ctx loc"
+    "prompt input inputs text output outputs logs url urls request revisedprompt docurl id requestid traceid ctx"
     " metrics usage safetyratings embedding audio b64json image images video model object version query".split()
 )
+# The field of the request that is wrong: by name, or as a path in parts.
+_PARAMS = frozenset({"param", "parameter", "paramname", "loc"})
 _WAITS = frozenset({"retryafter", "retryafterseconds", "retryaftersec", "retryafterms", "retrydelay", "retryin"})
 # Flags that tell something by one of their values: the job is over, or its result was filtered.
 _FLAGS = {"done": True, "respectmoderation": False}
@@ -131,7 +136,8 @@ def of_document(document: Any, root: str = "body") -> Reading:
     detail = document.get("detail") if isinstance(document, Mapping) else None
     listed = isinstance(detail, list) and any(isinstance(item, Mapping) and "type" in item for item in detail)
     wait = next((clue.text for kind, clue in clues if kind == "wait"), "")
-    return Reading(Shape.JSON, document, tuple(codes), tuple(messages), state, listed, wait)
+    param = next((clue.text for kind, clue in clues if kind == "param"), "")
+    return Reading(Shape.JSON, document, tuple(codes), tuple(messages), state, listed, wait, param)
 
 
 def _bounded(messages: list[Clue]) -> list[Clue]:
@@ -158,6 +164,9 @@ def _walk(path: str, value: Any, depth: int) -> Iterator[tuple[str, Clue]]:
 
 def _field(path: str, name: str, value: Any, depth: int) -> Iterator[tuple[str, Clue]]:
     flat = name.replace("_", "").replace("-", "").lower()
+    if flat in _PARAMS and isinstance(value, str | list):
+        yield from _param(path, value, depth)
+        return
     if value is None or (flat in _SKIPPED and not (flat in _WRAPPERS and isinstance(value, Mapping))):
         return
     if flat.startswith("raimediafiltered") and value:
@@ -185,6 +194,13 @@ def _field(path: str, name: str, value: Any, depth: int) -> Iterator[tuple[str, 
         yield from _text(path, flat, value, depth)
     elif flat in _CODES and isinstance(value, int | float) and not isinstance(value, bool):
         yield "code", Clue(path, str(value), depth)
+
+
+def _param(path: str, value: str | list[Any], depth: int) -> Iterator[tuple[str, Clue]]:
+    if not isinstance(value, str):
+        value = ".".join(str(part) for part in value if isinstance(part, str | int) and part != "body")
+    if value:
+        yield "param", Clue(path, value[:PARAM_LIMIT], depth)
 
 
 def _text(path: str, flat: str, value: str, depth: int) -> Iterator[tuple[str, Clue]]:

@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
-from services.provider_adapter.app.hiding import HIDDEN, without
+from services.provider_adapter.app.hiding import HIDDEN, hidden, without
+from services.provider_adapter.domain.exchange import Phase, Reply
 from services.provider_adapter.domain.inputs import JsonInput, encoded, holds, raw_fields
+from services.provider_adapter.domain.judgement import judge
+from services.provider_adapter.domain.table import FaultTable
+from tests.support.worlds import START
 
+TABLE = FaultTable("openai")
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -62,3 +67,16 @@ def test_one_long_private_text_or_many_short_ones_hide_the_same(words: str, priv
                 marked[start : start + length] = [True] * length
     kept = "".join(letter for letter, mark in zip(words, marked, strict=True) if not mark)
     assert without(words, private).replace(HIDDEN, "") == kept
+
+
+def test_what_is_said_of_a_field_names_the_field_and_not_its_value() -> None:
+    """ERR-1 ERR-4: a caller may be told which role is wrong; what the caller wrote there, or named so, stays hidden."""
+    given_ = {"messages": [{"role": "user", "content": "my secret plan"}], "tools": [{"name": "sell_the_company"}]}
+    reply = Reply(
+        400,
+        {"content-type": "application/json"},
+        encoded({"error": {"message": "a user may not say 'my secret plan'", "param": "tools.sell_the_company.role"}}),
+    )
+    fault = hidden(judge(reply, Phase.SUBMIT, TABLE, START), given_)
+    assert (fault.code, fault.provider_message) == ("invalid_request", f"a user may not say '{HIDDEN}'")
+    assert fault.metadata["param"] == f"tools.{HIDDEN}.role"

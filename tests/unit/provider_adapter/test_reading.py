@@ -38,6 +38,24 @@ def test_the_innermost_code_is_found_first(wrapped: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"error": {"message": "m", "param": "messages[0].content"}}, "messages[0].content"),
+        ({"error": {"message": "m", "param": None}}, ""),
+        ({"detail": [{"loc": ["body", "images", 0], "msg": "m"}, {"loc": ["body", "seed"]}]}, "images.0"),
+        ({"error": {"message": json.dumps({"error": {"param": "seed", "message": "m"}})}}, "seed"),
+        ({"param": {"code": CODE}}, ""),
+        ({"param": [[], {}]}, ""),
+    ],
+)
+def test_the_field_that_is_named_is_read(body: Any, param: str) -> None:
+    """ERR-1: by its name or by its path, wherever the error stands; and an object of that name hides no code."""
+    reading = read(json.dumps(body).encode())
+    assert reading.param == param
+    assert isinstance(body.get("param"), dict) == (CODE in [clue.text for clue in reading.codes])
+
+
+@pytest.mark.parametrize(
     ("body", "shape"),
     [
         (b"", Shape.EMPTY),
