@@ -37,7 +37,10 @@ def _halves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
 def _half(text: str, pointer: str, where: str) -> Iterator[tuple[str, str]]:
     found = next((letter for letter in text if "\ud800" <= letter <= "\udfff"), "") if not text.isascii() else ""
     if found:
-        yield pointer, f"holds half of a surrogate pair, \\u{ord(found):04x}{where}: send the whole character, or cut it"
+        yield (
+            pointer,
+            f"holds half of a surrogate pair, \\u{ord(found):04x}{where}: send the whole character, or cut it",
+        )
 
 
 def _member(pointer: str, name: str) -> str:

@@ -99,14 +99,30 @@ HALVES = [
 
 
 async def test_half_a_character_is_named_where_it_stands(edge: EdgeHouse) -> None:
-    """EDG-1 EDG-3: what a client cut in the middle of an emoji is refused with its place and the reason, whether a route
-    reads its body or passes it on."""
+    """EDG-1 EDG-3: what a client cut in the middle of an emoji is refused with its place and the reason, whether a
+    route reads its body or passes it on."""
     async with await edge.user("studio", "runs", "invoke") as client:
         for path, (raw, pointer) in product(("/v1/chat/completions", "/v1/invoke", "/v1/runs"), HALVES):
             answer = await client.post(path, content=raw, headers={"content-type": "application/json"})
             told = check(answer, 400, "malformed_request")
             assert [error["pointer"] for error in told["errors"]] == [pointer]
             assert "holds half of a surrogate pair, \\ud" in told["detail"]
+
+
+async def test_a_refusal_tells_the_providers_own_words(edge: EdgeHouse) -> None:
+    """OAI-1 ERR-4: what its provider said and of which field, redacted, in problem and envelope alike."""
+    hello = {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
+    edge.routing.fault = Fault.of(
+        "invalid_request",
+        provider_message="Unsupported value: 'temperature' with key sk-abcdefghijklmnopqrstuvwx",
+        metadata={"param": "temperature", "evidence": "status 400"},
+    )
+    async with await edge.user("studio", "invoke") as client:
+        told = check(await client.post("/v1/chat/completions", json=hello), 422, "invalid_request")
+    words = told["detail"]
+    assert words.startswith("The provider refused a parameter; the provider said: Unsupported value: 'temperature'")
+    assert "sk-abcdefghij" not in words
+    assert (told["param"], told["error"]["param"], told["error"]["message"]) == ("temperature", "temperature", words)
 
 
 async def test_a_body_cut_short_says_so(edge: EdgeHouse) -> None:

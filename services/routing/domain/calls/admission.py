@@ -18,7 +18,7 @@ STREAMED = frozenset({Kind.CHAT})
 NUMBERS_AT_MOST = 10_000_000
 """Of all vectors of one answer together: as text some 25 bytes each, which one message between contexts can carry."""
 BATCHES_AT_MOST = 512
-"""Provider calls that one call is split into: no timeout leaves room for more, and each keeps all before it on record."""
+"""Provider calls that one call is split into: no timeout leaves room for more, and each keeps all before it."""
 LONGEST_VECTOR = 3072
 """What is reckoned with where a caller does not say `dimensions`."""
 
@@ -66,9 +66,10 @@ def beyond_an_answer(kind: Kind, digest: Mapping[str, Any]) -> Iterator[tuple[st
 def beyond_batches(bound: Sequence[Supply | None], digest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """More texts than the Supply that takes most at once could be given (SYN-11)."""
     batches = [supply.capabilities.get("max_batch") for supply in bound if supply and supply.kind is Kind.EMBEDDING]
-    if not batches or not all(batches) or not isinstance(texts := digest.get("input"), Mapping):
+    limits = [int(most) for most in batches if most]
+    if not limits or len(limits) < len(batches) or not isinstance(texts := digest.get("input"), Mapping):
         return
-    each = max(batches)
+    each = max(limits)
     if texts["count"] > each * BATCHES_AT_MOST:
         yield (
             "/input/input",
