@@ -16,7 +16,7 @@ from PIL import Image
 
 from libs.materials.limits import Measures
 
-PROBE_S = 20.0
+PROBE_S, DECODE_S = 20.0, 120.0
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
 # Type -> the one demuxer that may read it.
 READERS = {
@@ -30,7 +30,8 @@ READERS = {
     "audio/ogg": "ogg",
     "audio/flac": "flac",
 }
-_STREAM = re.compile(r"Stream #\d+:\d+[^:]*: (Video|Audio): ([^\n]*)")
+STREAM = re.compile(r"^  Stream #\d+:\d+[^:]*: (Video|Audio|Subtitle): ([^\n]*)", re.MULTILINE)
+"""A stream of the file that is read, in ffmpeg's words; what it writes stands behind `Output #`."""
 _SIDES = re.compile(r"\b(\d{1,6})x(\d{1,6})\b")
 _TIME = re.compile(r"out_time_us=(\d+)")
 
@@ -43,12 +44,13 @@ async def probe(path: Path, media_type: str, family: str, most_pixels: int) -> M
     """Measure a file that begins as `media_type` does. Unreadable; a picture beyond `most_pixels` is not decoded."""
     size = path.stat().st_size
     if family == "image":
-        width, height = await asyncio.to_thread(_picture, path, most_pixels)
+        width, height = await asyncio.to_thread(picture_size, path, most_pixels)
         return Measures(media_type, size, width, height)
     return await _clip(path, media_type, family, size)
 
 
-def _picture(path: Path, most_pixels: int) -> tuple[int, int]:
+def picture_size(path: Path, most_pixels: int) -> tuple[int, int]:
+    """(width, height) of a picture that was decoded, but for one beyond `most_pixels`. Unreadable."""
     try:
         with Image.open(path, formats=FORMATS) as picture:
             width, height = picture.size
@@ -62,8 +64,8 @@ def _picture(path: Path, most_pixels: int) -> tuple[int, int]:
 
 
 async def _clip(path: Path, media_type: str, family: str, size: int) -> Measures:
-    told, progress = await _ffmpeg(path, READERS.get(media_type, ""))
-    streams = dict(reversed(_STREAM.findall(told)))
+    told, progress = await read_packets(path, READERS.get(media_type, ""))
+    streams = dict(reversed(STREAM.findall(told)))
     wanted = "Video" if family == "video" else "Audio"
     times = _TIME.findall(progress)
     if wanted not in streams or not times:
@@ -76,21 +78,24 @@ async def _clip(path: Path, media_type: str, family: str, size: int) -> Measures
     return Measures(media_type, size, width, height, seconds)
 
 
-async def _ffmpeg(path: Path, reader: str) -> tuple[str, str]:
-    """(what ffmpeg says of the file, how far it came): every packet is read, nothing is decoded or written."""
+async def read_packets(path: Path, reader: str, decoding: bool = False) -> tuple[str, str]:
+    """(what ffmpeg says of the file, how far it came): every packet is read, and decoded where it is to be; nothing is
+    written. Unreadable, also for the first frame that cannot be decoded."""
     if not reader:
         raise Unreadable("is of a type that cannot be measured")
+    most_s = DECODE_S if decoding else PROBE_S
+    strictly = ("-xerror", "-err_detect", "explode") if decoding else ()
     process = await asyncio.create_subprocess_exec(
         _executable(), "-nostdin", "-hide_banner", "-nostats", "-loglevel", "info", "-progress", "pipe:1",
-        "-protocol_whitelist", "file", "-f", reader, "-i", f"file:{path}",
-        "-map", "0:v?", "-map", "0:a?", "-c", "copy", "-f", "null", "-",
+        *strictly, "-protocol_whitelist", "file", "-f", reader, "-i", f"file:{path}",
+        "-map", "0:v?", "-map", "0:a?", *(() if decoding else ("-c", "copy")), "-f", "null", "-",
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        async with asyncio.timeout(PROBE_S):
+        async with asyncio.timeout(most_s):
             progress, told = await process.communicate()
     except TimeoutError:
-        raise Unreadable(f"cannot be measured within {PROBE_S:g} s") from None
+        raise Unreadable(f"cannot be {'decoded' if decoding else 'measured'} within {most_s:g} s") from None
     finally:
         if process.returncode is None:
             process.kill()

@@ -9,12 +9,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 from libs.blobs.blob import Blobs
 from libs.blobs.disk import on_disk
+from libs.materials.examining import examine
 from libs.materials.limits import Measures
-from libs.materials.probing import Unreadable, probe
-from libs.materials.sniffing import SNIFF_BYTES, sniff
+from libs.materials.probing import Unreadable
 
 SIDES = (1280, 720)
-MOST_PIXELS = 64_000_000
 
 
 class BlobSpecimens:
@@ -32,14 +31,12 @@ class BlobSpecimens:
     async def measures(self, sha256: str) -> Measures | str:
         """See the port."""
         with tempfile.TemporaryDirectory(prefix="pointsman-specimen-") as folder:
-            path, head = Path(folder) / "specimen", b""
+            path = Path(folder) / "specimen"
             with path.open("xb") as file:
                 async for chunk in self._blobs.open(sha256):
-                    head = head or chunk[:SNIFF_BYTES]
                     await on_disk(file.write, chunk)
-            media_type = sniff(head)
             try:
-                return await probe(path, media_type, media_type.partition("/")[0], MOST_PIXELS)
+                return (await examine(path)).measures
             except Unreadable as error:
                 return str(error)
 
