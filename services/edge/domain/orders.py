@@ -16,9 +16,17 @@ from libs.fetching.addresses import syntax_reason
 from services.edge.domain.json_values import Reader, pointer_to
 
 MATERIAL_KEYS = frozenset({"url", "artifact", "base64"})
-MATERIAL_LISTS = {"reference_images": "image", "reference_videos": "video", "reference_audios": "audio"}
+MATERIAL_LISTS = {
+    "reference_images": "image",
+    "reference_videos": "video",
+    "reference_audios": "audio",
+    "clips": "video",
+    "narration": "audio",
+}
+WITH_GAPS = frozenset({"narration"})
+"""Lists in which null stands for a place that has no material."""
 MATERIAL_FIELDS = {"first_frame": "image", "last_frame": "image", "image": "image"}
-MOST_MATERIALS = 64
+MOST_MATERIALS = 256
 DEGRADATIONS = ("strict", "best_effort")
 PRIORITIES = ("high", "normal", "low")
 BILLING_MODES = ("per_second", "per_request", "per_image", "per_token", "per_character", "per_page")
@@ -129,8 +137,11 @@ def materials_in(given: dict[str, Any], errors: list[tuple[str, str]]) -> Iterat
     """Every material of the input. Known fields must hold them; elsewhere an object that looks like one is one."""
     for name in MATERIAL_LISTS:
         items = given.get(name)
-        if items is not None and not (isinstance(items, list) and all(_looks(item) for item in items)):
-            errors.append((pointer_to("/input", name), 'must be a list of {"url"}, {"artifact"} or {"base64"}'))
+        if items is not None and not (isinstance(items, list) and all(_looks(item, name) for item in items)):
+            gaps = ", null where a clip has none" if name in WITH_GAPS else ""
+            errors.append(
+                (pointer_to("/input", name), f'must be a list of {{"url"}}, {{"artifact"}} or {{"base64"}}{gaps}')
+            )
     for name in MATERIAL_FIELDS:
         if given.get(name) is not None and not _looks(given[name]):
             errors.append((pointer_to("/input", name), 'must be {"url"}, {"artifact"} or {"base64"}'))
@@ -173,8 +184,8 @@ def _of_messages(messages: Any, pointer: str, errors: list[tuple[str, str]]) -> 
                 yield Material(where, url, family=name.removesuffix("_url"), passed_on=True)
 
 
-def _looks(value: Any) -> bool:
-    return isinstance(value, dict) and bool(MATERIAL_KEYS & value.keys())
+def _looks(value: Any, name: str = "") -> bool:
+    return (value is None and name in WITH_GAPS) or (isinstance(value, dict) and bool(MATERIAL_KEYS & value.keys()))
 
 
 def _objects(value: Any, pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:

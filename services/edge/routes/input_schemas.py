@@ -49,9 +49,19 @@ def _seed() -> dict[str, Any]:
     return {"type": "integer", "description": "The same seed tends to the same result, where the supply has one."}
 
 
+SUBTITLE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["start_s", "end_s", "text"],
+    "properties": {
+        "start_s": {"type": "number", "minimum": 0, "description": "Seconds from the beginning of the film."},
+        "end_s": {"type": "number", "description": "After start_s; lines do not overlap."},
+        "text": {"type": "string", "minLength": 1, "maxLength": 1000},
+    },
+}
 VIDEO: dict[str, Any] = {
     "type": "object",
-    "description": "Input of a model of kind `video`. A prompt, a frame or a reference is needed.",
+    "description": "Input of a model of kind `video`. A prompt, a frame, a reference or clips are needed.",
     "additionalProperties": False,
     "properties": {
         "prompt": _text("What is to be seen."),
@@ -60,6 +70,19 @@ VIDEO: dict[str, Any] = {
         "reference_audios": _materials("Sounds to go by."),
         "first_frame": _material("The picture that it begins with."),
         "last_frame": _material("The picture that it ends with."),
+        "clips": _materials(
+            "The clips of a film, joined in this order; then nothing is drawn, and no prompt goes with it."
+        ),
+        "narration": {
+            "type": "array",
+            "description": "Voices over the clips, one for each, null where one has none; or one over the whole film.",
+            "items": {"anyOf": [{"$ref": "#/components/schemas/Material"}, {"type": "null"}]},
+        },
+        "subtitles": {
+            "type": "array",
+            "description": "Lines to read in the film: a text for each clip, empty for none; or lines with times.",
+            "items": {"anyOf": [{"type": "string", "maxLength": 1000}, SUBTITLE]},
+        },
         "duration_s": {
             "type": "number",
             "exclusiveMinimum": 0,

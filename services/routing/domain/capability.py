@@ -32,7 +32,12 @@ AMOUNTS: Mapping[str, tuple[str, str, str]] = {
 }
 SOURCES = {"reasoning": "reasoning_effort", "json_schema": "response_format", "vision": "messages"}
 """Feature -> the field of the input that asks for it; else its own name."""
-NOUNS = {"reference_images": "images", "reference_videos": "videos", "reference_audios": "audios"}
+NOUNS = {
+    "reference_images": "images",
+    "reference_videos": "videos",
+    "reference_audios": "audios",
+    "narration": "narrations",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from math import isfinite
 from typing import Any
 
 from services.routing.domain.catalog import Kind
+from services.routing.domain.film_shape import FILM_FIELDS, film_complaints, subtitles
 from services.routing.domain.request import Request
-from services.routing.domain.request_facts import DEFAULT_BILLING_MODES, MATERIAL_LISTS
+from services.routing.domain.request_facts import DEFAULT_BILLING_MODES, REFERENCE_LISTS
 
 Complaint = tuple[str, str]
 """(JSON pointer, reason)"""
@@ -62,9 +63,10 @@ def option_complaints(request: Request) -> list[Complaint]:
 
 def _missing(kind: Kind, given: Mapping[str, Any]) -> Iterator[Complaint]:
     if kind is Kind.VIDEO:
+        yield from film_complaints(given)
         # A frame or a reference may speak for itself; with nothing at all there is nothing to make.
-        if not any(given.get(name) for name in ("prompt", "first_frame", "last_frame", *MATERIAL_LISTS)):
-            yield "/input/prompt", "is required where there is no frame and no reference"
+        if not any(given.get(name) for name in ("prompt", "first_frame", "last_frame", *REFERENCE_LISTS, *FILM_FIELDS)):
+            yield "/input/prompt", "is required where there is no frame, no reference and no clips"
         return
     for name in REQUIRED[kind]:
         if given.get(name) in (None, "", []):
@@ -167,6 +169,16 @@ def _materials(pointer: str, value: Any) -> Iterator[Complaint]:
         yield from _material(f"{pointer}/{index}", item)
 
 
+def _voices(pointer: str, value: Any) -> Iterator[Complaint]:
+    """Materials in the order of the clips; null where a clip has none."""
+    if not isinstance(value, (list, tuple)):
+        yield pointer, "must be a list of materials, null where a clip has none"
+        return
+    for index, item in enumerate(value):
+        if item is not None:
+            yield from _material(f"{pointer}/{index}", item)
+
+
 def _messages(pointer: str, value: Any) -> Iterator[Complaint]:
     if not isinstance(value, (list, tuple)):
         yield pointer, "must be a list of messages"
@@ -226,6 +238,9 @@ FIELDS: Mapping[Kind, Mapping[str, Check]] = {
         "reference_audios": _materials,
         "first_frame": _material,
         "last_frame": _material,
+        "clips": _materials,
+        "narration": _voices,
+        "subtitles": subtitles,
         "duration_s": _seconds,
         "resolution": _text,
         "ratio": _text,

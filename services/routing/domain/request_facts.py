@@ -12,10 +12,13 @@ from typing import Any
 
 from services.routing.domain.catalog import Kind, Spec
 
-MATERIAL_LISTS = ("reference_images", "reference_videos", "reference_audios")
+REFERENCE_LISTS = ("reference_images", "reference_videos", "reference_audios")
+MATERIAL_LISTS = (*REFERENCE_LISTS, "clips", "narration")
 DEFAULT_DURATION_S = 5
 CHARACTERS_PER_TOKEN = 4
 """A low estimate on purpose: a supply is not dropped on a guess that may be too high."""
+
+VIDEO_FEATURES = ("first_frame", "last_frame", "seed", "subtitles")
 
 SAMPLING = (
     "frequency_penalty", "logit_bias", "logprobs", "presence_penalty", "seed", "stop", "temperature", "top_logprobs",
@@ -60,12 +63,12 @@ def billing_mode(kind: Kind, asked: str) -> str:
 def normalised(kind: Kind, limits: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
     """The same input with whole numbers as integers and the defaults that a price depends on said aloud.
 
-    Video: `duration_s` is 5, moved into the model's limits. Image: `n` is 1. OCR: `task` is `recognize_text`. Nothing
-    else is invented: what a provider chooses by itself (resolution, ratio) stays its own choice and is priced at the
-    rule's plain rate.
+    Video: `duration_s` is 5, moved into the model's limits; a film of `clips` is as long as they are, so none is said.
+    Image: `n` is 1. OCR: `task` is `recognize_text`. Nothing else is invented: what a provider chooses by itself
+    (resolution, ratio) stays its own choice and is priced at the rule's plain rate.
     """
     result = {name: _whole(value) for name, value in given.items() if value is not None}
-    if kind is Kind.VIDEO and "duration_s" not in result:
+    if kind is Kind.VIDEO and "duration_s" not in result and not result.get("clips"):
         bounds = limits.get("duration_s") or {}
         longest = bounds.get("max", DEFAULT_DURATION_S)
         result["duration_s"] = _whole(max(bounds.get("min", DEFAULT_DURATION_S), min(DEFAULT_DURATION_S, longest)))
@@ -88,7 +91,7 @@ def _video(given: Mapping[str, Any]) -> Facts:
         counts=_counts(given),
         choices=_named(given, "resolution", "ratio"),
         amounts=_amounts({"duration_s": given.get("duration_s")}),
-        features=tuple(name for name in ("first_frame", "last_frame", "seed") if given.get(name) is not None),
+        features=tuple(name for name in VIDEO_FEATURES if given.get(name) not in (None, [], ())),
         real_person=given.get("real_person") is True,
     )
 

@@ -189,7 +189,7 @@ async def test_every_field_that_is_wrong_is_named(studio: Studio) -> None:
     assert sorted(pointers(problem)) == ["/input/reference_images/0/url", "/input/reference_images/1/url"]
     given["last_frame"] = {"url": studio.at("/a.png", PRIVATE)}
     assert pointers(check(await studio.post(given), 422, "url_not_allowed")) == ["/input/last_frame/url"]
-    many = {"prompt": "x", "reference_images": [{"url": studio.at("/a.png")}] * 65}
+    many = {"prompt": "x", "reference_images": [{"url": studio.at("/a.png")}] * 257}
     assert pointers(check(await studio.post(many), 422, "validation_failed")) == ["/input"]
 
 
@@ -341,3 +341,20 @@ async def test_a_link_opens_one_material_without_a_key(tmp_path: Path) -> None:
         check(await stranger.get(url), 404, "not_found")
     async with edge_house(tmp_path) as house, house.client() as stranger:
         check(await stranger.get(url), 404, "not_found")
+
+
+async def test_the_parts_of_a_film_are_taken_in(studio: Studio) -> None:
+    """AUTH-4, EDG-3: clips are judged as video, voices as sound, each by its place; null is a clip without a voice."""
+    studio.public.pages["/1.mp4"] = answer(clip())
+    studio.public.pages["/1.wav"] = answer(sound())
+    film = {"clips": [{"url": studio.at("/1.mp4")}] * 2, "narration": [None, {"url": studio.at("/1.wav")}]}
+    assert (await studio.post({**film, "subtitles": ["One.", ""]})).status_code == 202
+    [order] = studio.edge.runs.created
+    kept = [hashlib.sha256(content).hexdigest() for content in (clip(), sound())]
+    assert order.input["clips"] == [{"artifact": kept[0]}] * 2
+    assert order.input["narration"] == [None, {"artifact": kept[1]}]
+    swapped = {"clips": [{"url": studio.at("/1.wav")}], "narration": [{"url": studio.at("/1.mp4")}]}
+    problem = check(await studio.post(swapped), 422, "material_unreachable")
+    assert sorted(pointers(problem)) == ["/input/clips/0/url", "/input/narration/0/url"]
+    problem = check(await studio.post({"clips": [None], "narration": [1]}), 422, "validation_failed")
+    assert sorted(pointers(problem)) == ["/input/clips", "/input/narration"]
