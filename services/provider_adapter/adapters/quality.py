@@ -9,7 +9,7 @@ from services.provider_adapter.domain.adapter import Quality
 
 QUALITY: Mapping[str, Quality] = {
     "anthropic": Quality(36, 0, 12, False, True, 15, 15),
-    "ark": Quality(46, 0, 37, True, True, 25, 25),
+    "ark": Quality(48, 0, 37, True, True, 25, 25),
     "azure-openai": Quality(27, 0, 50, False, True, 12, 12),
     "dashscope": Quality(51, 0, 2, True, True, 27, 27),
     "fal": Quality(44, 0, 1, False, True, 25, 25),

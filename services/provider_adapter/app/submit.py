@@ -46,6 +46,8 @@ class SubmitJob:
     async def sent(self, line: Line, job: Job, first_s: float | None = None) -> tuple[Submitted, HttpResponse]:
         """The exchange alone: what the provider said, read and in full."""
         submit = line.adapter.submits(job.kind)
+        if job.input.get("clips") and not line.adapter.manifest.joins_clips:
+            raise Fault.invalid(("/input/clips", f"adapter '{line.endpoint.adapter}' joins no clips to a film"))
         ready = await self._materials.ready(job, line.adapter.manifest)
         sizes = [len(content.data) for content in ready.contents.values()]
         request = await aside(sum(sizes), lambda: submit.build(ready, line.endpoint))

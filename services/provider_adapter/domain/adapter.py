@@ -37,7 +37,8 @@ class Manifest:
     `materials` is the form in which the dialect takes inputs that are files: `url` (fetched by the provider: a link of
     our edge where one is configured, else a `data:` URL for the families of `data_urls`), `base64` or `upload`.
     `limits` are documented limits for a person (`reference images` -> `1-9`). `cost_fields` tell what is charged by and
-    where a reply says so (`usage.completion_tokens` -> `tokens`).
+    where a reply says so (`usage.completion_tokens` -> `tokens`). `joins_clips` says that the dialect has words for a
+    film of `clips`; any other refuses one, lest its parts be silently left out.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Manifest:
     streamed_kinds: tuple[str, ...] = ()
     materials: str = "url"
     data_urls: tuple[str, ...] = ("image", "video", "audio")
+    joins_clips: bool = False
     limits: Mapping[str, str] = field(default_factory=dict)
     cost_fields: Mapping[str, str] = field(default_factory=dict)
     states: Mapping[str, JobState] = field(default_factory=dict)

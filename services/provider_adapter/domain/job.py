@@ -2,7 +2,8 @@
 
 Inputs (all optional unless said):
 - video: prompt, reference_images[], reference_videos[], reference_audios[], first_frame, last_frame, duration_s,
-  resolution, ratio, seed, real_person
+  resolution, ratio, seed, real_person; or clips[], narration[] (null where a clip has none), subtitles[] (texts, one a
+  clip, or {start_s, end_s, text}), real_person
 - image: prompt (required), reference_images[], size, n, seed
 - speech: text (required), voice
 - ocr: image (required, a material), task
@@ -14,13 +15,19 @@ A material is `{"url"}`, `{"artifact": sha256}` or `{"base64", "media_type"}`.
 import base64
 import binascii
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from libs.faults.fault import Fault
 
-MATERIAL_LISTS = {"reference_images": "image", "reference_videos": "video", "reference_audios": "audio"}
+MATERIAL_LISTS = {
+    "reference_images": "image",
+    "reference_videos": "video",
+    "reference_audios": "audio",
+    "clips": "video",
+    "narration": "audio",
+}
 MATERIAL_SINGLES = {"first_frame": "image", "last_frame": "image", "image": "image"}
 """Field -> family of what it takes."""
 
@@ -122,10 +129,21 @@ class Job:
 
     def materials(self, name: str) -> tuple[str, ...]:
         """A list of materials as URLs, in order."""
+        return tuple(self._url(value, f"/input/{name}/{index}") for index, value in enumerate(self.items(name)))
+
+    def materials_or_gaps(self, name: str) -> tuple[str, ...]:
+        """The same where null may stand for a place without a material; "" for such."""
+        return tuple(
+            "" if value is None else self._url(value, f"/input/{name}/{index}")
+            for index, value in enumerate(self.items(name))
+        )
+
+    def items(self, name: str) -> Sequence[Any]:
+        """A list, empty when absent."""
         values = self.input.get(name) or ()
         if not isinstance(values, list | tuple):
-            raise Fault.invalid((f"/input/{name}", "must be a list of materials"))
-        return tuple(self._url(value, f"/input/{name}/{index}") for index, value in enumerate(values))
+            raise Fault.invalid((f"/input/{name}", "must be a list"))
+        return values
 
     def _url(self, value: Any, pointer: str) -> str:
         if not isinstance(value, Mapping):

@@ -79,6 +79,33 @@ def _content(job: Job) -> Iterator[dict[str, Any]]:
         ("reference_audios", "audio_url", "reference_audio"),
     ):
         yield from ({"type": kind, kind: {"url": url}, "role": role} for url in job.materials(name))
+    yield from _film(job)
+
+
+def _film(job: Job) -> Iterator[dict[str, Any]]:
+    """The parts of a film, in roles of our own that the local studio takes; a real Ark refuses them.
+
+    `clip` is the number of the clip that a voice or a line belongs to, from 0; without one, and without times, it
+    belongs to the whole.
+    """
+    clips = job.materials("clips")
+    yield from ({"type": "video_url", "video_url": {"url": url}, "role": "clip"} for url in clips)
+    voices = job.materials_or_gaps("narration")
+    whole = len(voices) == 1 < len(clips)
+    for number, url in enumerate(voices):
+        if url:
+            place = {} if whole else {"clip": number}
+            yield {"type": "audio_url", "audio_url": {"url": url}, "role": "narration", **place}
+    for number, line in enumerate(job.items("subtitles")):
+        told = {"clip": number, "text": line} if isinstance(line, str) else _timed(line, number)
+        if line != "":  # which stands for a clip without a line
+            yield {"type": "text", "role": "subtitle", **told}
+
+
+def _timed(line: Any, number: int) -> dict[str, Any]:
+    if not isinstance(line, Mapping) or not isinstance(line.get("text"), str):
+        raise Fault.invalid((f"/input/subtitles/{number}", "must be a text or {start_s, end_s, text}"))
+    return {name: line.get(name) for name in ("start_s", "end_s", "text")}
 
 
 def _image(job: Job) -> dict[str, Any]:
