@@ -22,7 +22,7 @@ from services.studio.domain.accounts import Account
 from services.studio.domain.jobs import Failure, ImageJob, Task
 from services.studio.domain.prices import video_tokens
 from services.studio.domain.refusals import Reason
-from services.studio.media import clips, pictures
+from services.studio.media import clips, films, pictures
 from services.studio.media.ffmpeg import RenderError
 
 log = logging.getLogger(__name__)
@@ -150,7 +150,10 @@ class Renders:
         )
         async with self._workers:
             try:
-                await clips.make(clip)
+                if task.job.film is not None:
+                    await films.make(task.job.film, self._desk.inputs, target)
+                else:
+                    await clips.make(clip)
             except (RenderError, OSError) as error:
                 log.warning("task %s could not be rendered: %s", task.id, error)
                 return INTERNAL

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from services.studio.domain.accounts import DIALECTS, DRAWN, KINDS, MOTIFS, PLAIN, UNITS, Account, Model, Price, Style
+from services.studio.domain.accounts import DIALECTS, KINDS, MOTIFS, PLAIN, UNITS, Account, Model, Price, Style
 from services.studio.engines.shelf import CHAT_CONTEXT, VECTOR, missing
 
 RESERVED = ("api", "healthz", "lab", "v1")  # first parts of paths that are not accounts
@@ -110,7 +110,7 @@ def read_account(source: Any) -> Account:
         raise SettingsError(f"{where}: dialect is one of {', '.join(DIALECTS)}")
     models = [read_model(item, where) for item in given.pop("models")]
     if "style" not in given:
-        if any(model.kind in DRAWN for model in models):
+        if any(model.draws for model in models):
             raise SettingsError(f"{where}: style is missing")
         return Account(**given, models={model.id: model for model in models})
     style = _object(given.pop("style"), f"{where}.style", {"palette", "motif"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from services.studio.dialects import ark_film
 from services.studio.domain.accounts import Model
 from services.studio.domain.jobs import SUCCEEDED, ImageJob, Task, VideoJob
 from services.studio.domain.prices import NOMINAL_FPS, RATIOS
@@ -101,6 +102,8 @@ def model_unknown(model: str) -> Refusal:
 
 def read_video(body: Mapping[str, Any], model: Model) -> VideoJob:
     """Reads a video task for `model`. Raises Refusal where the model cannot do what is asked."""
+    if model.clips:
+        return ark_film.read(body, model)
     text, materials = _content(body)
     _check_materials(materials, model)
     if not text and not any(materials.values()):
@@ -202,7 +205,7 @@ def task_view(task: Task, link: Any) -> dict[str, Any]:
         "seed": job.seed,
         "resolution": job.resolution,
         "ratio": job.ratio,
-        "duration": job.duration_s,
+        "duration": job.film.duration_s if job.film else job.duration_s,
         "framespersecond": NOMINAL_FPS,
         "generate_audio": job.audio,
         "draft": False,

@@ -40,7 +40,8 @@ class Model:
     Counts of references are the most that one request may carry; 0 means the model cannot take that material at all.
     `context_tokens` bounds the prompt with its answer, and one text to embed; `dimensions` is the full length of a
     vector; `features` are those of a chat model: "tools", "json_schema", "reasoning"; `max_bytes` bounds a picture
-    that is to be read.
+    that is to be read. A model that takes `clips` joins them to a film and draws nothing; a film lasts `film_max_s` at
+    most, with as many `narrations`, and with `subtitles` where it has them.
     """
 
     id: str
@@ -63,6 +64,15 @@ class Model:
     max_batch: int = 2048
     features: tuple[str, ...] = ()
     max_bytes: int = 10_000_000
+    clips: int = 0
+    narrations: int = 0
+    subtitles: bool = False
+    film_max_s: int = 600
+
+    @property
+    def draws(self) -> bool:
+        """Whether its work has a look of its own."""
+        return self.kind in DRAWN and not self.clips
 
 
 @dataclass(frozen=True, slots=True)

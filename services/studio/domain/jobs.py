@@ -36,8 +36,41 @@ ON_DELETE = {
 
 
 @dataclass(frozen=True, slots=True)
+class Voice:
+    """A spoken text over one clip, by its number from 0, or over the whole film (None)."""
+
+    source: str
+    clip: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line to read while one clip is shown, by its number from 0, or from `start_s` to `end_s` of the film (None)."""
+
+    text: str
+    clip: int | None = None
+    start_s: float = 0.0
+    end_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """Clips to join in their order. Seconds and pixels are those of the result, 0 until the clips are here."""
+
+    clips: tuple[str, ...]
+    voices: tuple[Voice, ...] = ()
+    lines: tuple[Line, ...] = ()
+    duration_s: float = 0.0
+    width: int = 0
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class VideoJob:
     """A clip to make. `expires_after_s` is the longest stay in the queue.
+
+    With a `film` nothing is drawn: it is joined of what is there, and as long as that; `duration_s` counts started
+    seconds.
 
     Materials are URLs (`data:` or `http(s):`) as they were asked for, names of kept files once the job is accepted.
     """
@@ -58,6 +91,7 @@ class VideoJob:
     safety_identifier: str = ""
     service_tier: str = "default"
     expires_after_s: int = 172_800
+    film: Film | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,14 +41,18 @@ RATIOS = tuple(FRAMES["720p"])
 
 
 def video_tokens(job: VideoJob) -> int:
-    """Completion tokens of a clip: width x height x frames per second x seconds / 1024, at nominal size."""
+    """Completion tokens of a clip: width x height x frames per second x seconds / 1024, at nominal size; none of a
+    film, for which no model worked."""
+    if job.film is not None:
+        return 0
     width, height = FRAMES[job.resolution][job.ratio]
     return width * height * NOMINAL_FPS * job.duration_s // 1024
 
 
 def video_charge(price: Price, job: VideoJob) -> Decimal:
-    """Amount for one clip in the price's currency."""
-    return _charge(price, job.resolution, seconds=job.duration_s, tokens=video_tokens(job), requests=1)
+    """Amount for one clip or film in the price's currency."""
+    seconds = Decimal(job.duration_s) if job.film is None else Decimal(str(job.film.duration_s))
+    return _charge(price, job.resolution, seconds=seconds, tokens=video_tokens(job), requests=1)
 
 
 def image_charge(price: Price, job: ImageJob, images: int) -> Decimal:
@@ -78,7 +82,7 @@ def _of_tokens(price: Price, variant: str, tokens: int) -> Decimal:
     return price.rates.get(variant, price.rate) * tokens / 1_000_000
 
 
-def _charge(price: Price, variant: str, **amounts: int) -> Decimal:
+def _charge(price: Price, variant: str, **amounts: int | Decimal) -> Decimal:
     rate = price.rates.get(variant, price.rate)
     quantity = {
         "second": Decimal(amounts.get("seconds", 0)),

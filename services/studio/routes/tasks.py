@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import ceil
 from pathlib import Path
 
 from PIL import Image
@@ -14,10 +15,11 @@ from services.studio.desk import Desk
 from services.studio.dialects import ark
 from services.studio.domain import jobs, markers
 from services.studio.domain.accounts import Model
-from services.studio.domain.jobs import Failure, ImageJob, Task, VideoJob
+from services.studio.domain.jobs import Failure, Film, ImageJob, Task, VideoJob
 from services.studio.domain.prices import RATIOS, image_charge, video_charge
 from services.studio.domain.refusals import Reason, Refusal
-from services.studio.media import materials
+from services.studio.media import films, materials
+from services.studio.media.ffmpeg import RenderError
 from services.studio.renders import Renders
 from services.studio.routes.door import Call, accept, check_prompt, model_of
 
@@ -42,7 +44,7 @@ class TaskRoutes:
         self._desk.take_slot(call.account, model)
         try:
             if pictures is None:
-                job = await self._with_materials(job)
+                job = await (self._with_materials(job) if job.film is None else self._with_parts(job, job.film, model))
                 charge = video_charge(model.price, job)
             else:
                 pictures = await self._with_references(pictures)
@@ -139,6 +141,35 @@ class TaskRoutes:
             seed=secrets.randbelow(2**32) if job.seed < 0 else job.seed,
         )
 
+    async def _with_parts(self, job: VideoJob, film: Film, model: Model) -> VideoJob:
+        """The job of a film with its parts kept under `inputs`, looked at and added up."""
+        folder = self._desk.inputs
+
+        async def kept(url: str) -> str:
+            return await materials.keep(url, folder, image=False)
+
+        names = [await kept(url) for url in film.clips]
+        voices = [replace(voice, source=await kept(voice.source)) for voice in film.voices]
+        try:
+            parts = await films.survey([folder / name for name in names])
+            spoken = await films.survey([folder / voice.source for voice in voices])
+        except RenderError as error:
+            raise Refusal(
+                Reason.MATERIAL_UNREADABLE, f"A part of the film cannot be read: {error}.", "content"
+            ) from error
+        if not all(part.pictures for part in parts) or not all(part.sound for part in spoken):
+            raise Refusal(Reason.MATERIAL_UNREADABLE, "A clip has no pictures or a narration no sound.", "content")
+        seconds = films.length(parts)
+        if seconds > model.film_max_s or any(line.start_s >= seconds for line in film.lines):
+            text = (
+                f"The film lasts {seconds:g} s: {model.film_max_s} s are allowed, and every line begins before its end."
+            )
+            raise Refusal(Reason.PARAMETER_INVALID, text, "content")
+        width, height = films.frame(parts)
+        film = replace(film, clips=tuple(names), voices=tuple(voices), duration_s=seconds, width=width, height=height)
+        named = f"{min(width, height)}p"
+        return replace(job, duration_s=ceil(seconds), film=film, resolution=named, ratio=_nearest(width / height))
+
 
 def amount(value: object) -> str:
     """A decimal amount without a trailing exponent or idle zeros, at least two places: "4.00", "0.0123"."""
@@ -149,8 +180,10 @@ def amount(value: object) -> str:
 
 def _ratio_of(path: Path) -> str:
     with Image.open(path) as picture:
-        shape = picture.width / picture.height
+        return _nearest(picture.width / picture.height)
 
+
+def _nearest(shape: float) -> str:
     def distance(ratio: str) -> float:
         width, _, height = ratio.partition(":")
         return abs(shape - int(width) / int(height))

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from services.studio.domain import markers
-from services.studio.domain.accounts import DRAWN, MOTIFS
+from services.studio.domain.accounts import MOTIFS
 from services.studio.domain.refusals import Reason
 from services.studio.media import motifs
 from services.studio.settings import DEFAULT_FILE, SettingsError, StudioConfig
@@ -17,7 +17,7 @@ SOURCE = yaml.safe_load(DEFAULT_FILE.read_text())
 def test_the_shipped_accounts_differ_in_look_speed_and_price():
     """Accounts can be told apart at a glance, and give a dispatcher something to choose from."""
     accounts = StudioConfig.default().accounts
-    drawing = [one for one in accounts.values() if any(model.kind in DRAWN for model in one.models.values())]
+    drawing = [one for one in accounts.values() if any(model.draws for model in one.models.values())]
     assert len({account.style.motif for account in drawing}) == len(drawing)
     assert len({account.key for account in accounts.values()}) == len(accounts)
     aurora, boreal = accounts["aurora"], accounts["boreal"]
