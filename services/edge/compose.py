@@ -23,6 +23,7 @@ from services.edge.app.cancel_by_key import CancelByKey
 from services.edge.app.create_run import CreateRun
 from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.app.make_call import MakeCall
+from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import keys
@@ -32,7 +33,7 @@ from services.edge.peers.catalog import CatalogPeer
 from services.edge.peers.health import HealthPeer
 from services.edge.peers.routing import RoutingPeer
 from services.edge.peers.runs import RunsPeer
-from services.edge.ports import Keys, Owners
+from services.edge.ports import Keys, Owners, RequestCounts
 from services.edge.routes.artifacts import ArtifactRoutes
 from services.edge.routes.calling import Calling
 from services.edge.routes.calls import CallRoutes
@@ -54,12 +55,13 @@ from services.edge.routes.tasks import TaskRoutes
 from services.edge.servicer import KeyServicer
 from services.edge.settings import Settings
 from services.edge.store.admin_key import read_or_make
-from services.edge.store.memory import MemoryKeys, MemoryOwners
-from services.edge.store.postgres import PostgresKeys, PostgresOwners
+from services.edge.store.memory import MemoryCounts, MemoryKeys, MemoryOwners
+from services.edge.store.postgres import PostgresCounts, PostgresKeys, PostgresOwners
 
 SCHEMA = "edge"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
 SERVICE = "pointsman.edge.v1.KeyService"
+Stores = tuple[Keys, Owners, RequestCounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class EdgeContext:
         self._house.draining.set()
         try:
             await self.listener.stop()
+            await self._house.quotas.close()
             await self._house.intake.close()
         finally:
             if self._database is not None:
@@ -140,7 +143,7 @@ class House:
         settings: Settings,
         channels: Any,
         world: World,
-        stores: tuple[Keys, Owners],
+        stores: Stores,
         intake: Intake,
         blobs: Blobs,
         metrics: Metrics,
@@ -149,7 +152,7 @@ class House:
         self.world = world
         self.intake = intake
         self.draining = asyncio.Event()
-        self._keys, self._owners = stores
+        self._keys, self._owners, counts = stores
         self._blobs = blobs
         self._metrics = metrics
         self.authenticator = Authenticator(self._keys, world.clock, settings.key_cache_s)
@@ -158,12 +161,13 @@ class House:
         self._routing = RoutingPeer(channels.to("routing"))
         self._calls = CallsPeer(channels.to("routing"))
         self._catalog = CatalogPeer(channels.to("routing"))
+        self.quotas = RequestQuotas(self._catalog, counts, world)
         self._health = HealthPeer(channels.to("health"))
         self._capacity = CapacityPeer(channels.to("capacity"))
 
     def key_servicer(self) -> KeyServicer:
         """The gRPC side."""
-        return KeyServicer(self._keys, self.authenticator, self.world, os.urandom)
+        return KeyServicer(self._keys, self.authenticator, self.quotas, self.world, os.urandom)
 
     def app(self) -> Shell:
         """The HTTP side."""
@@ -190,7 +194,7 @@ class House:
         )
         operations = tuple(operation for part in parts for operation in part.operations())
         served = (*operations, *DocumentRoutes(operations).operations())
-        return Shell(Paths(served, self.authenticator, unknown_path), self.world, self._metrics)
+        return Shell(Paths(served, self.authenticator, self.quotas, unknown_path), self.world, self._metrics)
 
     def _streams(self) -> StreamRoutes:
         return StreamRoutes(
@@ -238,8 +242,9 @@ def build(
     counted = metrics or process_metrics.PROCESS
     intake = Intake(fetcher or Fetcher(rules_of(settings.allow_private_urls)), kept)
     if settings.database_url == "memory:":
-        stores: tuple[Keys, Owners] = (MemoryKeys(), MemoryOwners())
+        stores: Stores = (MemoryKeys(), MemoryOwners(), MemoryCounts())
         return EdgeContext(settings, House(settings, channels, world, stores, intake, kept, counted), None)
     database = Database(settings.database_url, schema=SCHEMA)
-    house = House(settings, channels, world, (PostgresKeys(database), PostgresOwners(database)), intake, kept, counted)
+    stores = (PostgresKeys(database), PostgresOwners(database), PostgresCounts(database))
+    house = House(settings, channels, world, stores, intake, kept, counted)
     return EdgeContext(settings, house, database)

@@ -3,7 +3,7 @@
 Peers answer in the public shapes: `wire` has turned the contract between contexts into the contract with the world.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -13,6 +13,7 @@ from services.edge.domain import alert_shapes, call_shapes, evidence_shapes, pas
 from services.edge.domain.calls import CallOrder, Receipt, Served
 from services.edge.domain.keys import Key
 from services.edge.domain.orders import Order
+from services.edge.domain.quotas import Quotas
 
 Random = Callable[[int], bytes]
 """That many bytes that nobody can guess."""
@@ -59,6 +60,17 @@ class Owners(Protocol):
 
     async def ping(self) -> None:
         """Return if the store answers."""
+        ...
+
+
+class RequestCounts(Protocol):
+    """What each replica has let in, by tenant and minute. Worth a minute: what is lost is counted anew."""
+
+    async def exchange(self, replica: str, minute: int, requests: Mapping[str, int]) -> Mapping[str, int]:
+        """Tell this replica's counts of a minute, by tenant, and learn the sum of all others' of the same minute.
+
+        A tenant that nobody else has let in may be left out. Telling a count again replaces it.
+        """
         ...
 
 
@@ -179,6 +191,10 @@ class Catalog(Protocol):
 
     async def models(self, tenant: str) -> list[shapes.Model]:
         """What that tenant may use."""
+        ...
+
+    async def quotas(self) -> Mapping[str, Quotas]:
+        """By tenant; one that has none may be left out."""
         ...
 
     async def apply(self, text: str, merge: bool) -> shapes.Applied:

@@ -9,7 +9,9 @@ from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceServicer
 from services.edge.app.authenticate import Authenticator
 from services.edge.app.create_key import create_key
 from services.edge.app.list_keys import list_keys
+from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.revoke_key import revoke_key
+from services.edge.domain.keys import Scope
 from services.edge.domain.queries import DEFAULT_PAGE, LARGEST_PAGE
 from services.edge.ports import Keys, Random
 from services.edge.wire.keys import key_to_proto
@@ -18,9 +20,12 @@ from services.edge.wire.keys import key_to_proto
 class KeyServicer(KeyServiceServicer):
     """API keys and the tenants behind them."""
 
-    def __init__(self, store: Keys, authenticator: Authenticator, world: World, random: Random) -> None:
+    def __init__(
+        self, store: Keys, authenticator: Authenticator, quotas: RequestQuotas, world: World, random: Random
+    ) -> None:
         self._store = store
         self._authenticator = authenticator
+        self._quotas = quotas
         self._world = world
         self._random = random
 
@@ -43,6 +48,10 @@ class KeyServicer(KeyServiceServicer):
         return pb.RevokeKeyResponse(key=key_to_proto(key))
 
     async def Authenticate(self, request: pb.AuthenticateRequest, context: Any) -> pb.AuthenticateResponse:
-        """Tells whose a secret is, or UNAUTHENTICATED."""
+        """Tells whose a secret is, or UNAUTHENTICATED. The public port asks once for each call: a user's counts."""
         key, _ = await self._authenticator.key(request.secret)
+        if not key.scopes & {Scope.OPERATE, Scope.ADMIN}:
+            _, refusal = await self._quotas.admit(key.tenant)
+            if refusal is not None:
+                raise refusal
         return pb.AuthenticateResponse(key=key_to_proto(key))

@@ -1,11 +1,13 @@
 """Routing's catalogue over its stub."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from libs.rpc.faulting import faulting
 from pointsman.routing.v1 import catalog_service_pb2 as pb
 from pointsman.routing.v1.catalog_service_pb2_grpc import CatalogServiceStub
 from services.edge.domain import evidence_shapes, shapes
+from services.edge.domain.quotas import Quotas
 from services.edge.wire import catalog as wire_catalog
 
 TIMEOUT_S = 10.0
@@ -24,6 +26,11 @@ class CatalogPeer:
         """See the port."""
         reply = await self._stub.ListModels(pb.ListModelsRequest(tenant=tenant), timeout=TIMEOUT_S)
         return [wire_catalog.model(item) for item in reply.models]
+
+    @faulting
+    async def quotas(self) -> Mapping[str, Quotas]:
+        """See the port."""
+        return {item.id: wire_catalog.quotas(item.spec) for item in (await self.show("tenant", False)).objects}
 
     @faulting
     async def apply(self, text: str, merge: bool) -> shapes.Applied:

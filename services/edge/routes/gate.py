@@ -11,6 +11,7 @@ from libs.faults.fault import Fault
 from libs.rpc.identity import Identity, carry_identity, current_identity
 from libs.telemetry.correlation import bind
 from services.edge.app.authenticate import Authenticator
+from services.edge.app.request_quotas import RequestQuotas
 from services.edge.domain.keys import check_scope
 from services.edge.routes.operations import Asked, Operation
 
@@ -18,14 +19,19 @@ ROUTE = "pointsman.route"
 REQUEST_ID = "pointsman.request_id"
 CALL_ID = "pointsman.call_id"
 """Set in the scope of a request that has become a call: its answer, good or bad, tells the id."""
+STANDING = "pointsman.standing"
+"""Set in the scope of a request that counts towards a quota: its answer, good or bad, tells how the tenant stands."""
 
 
 class Gate:
     """Every operation of one path, as an ASGI application."""
 
-    def __init__(self, path: str, operations: Iterable[Operation], authenticator: Authenticator) -> None:
+    def __init__(
+        self, path: str, operations: Iterable[Operation], authenticator: Authenticator, quotas: RequestQuotas
+    ) -> None:
         self._path = path
         self._authenticator = authenticator
+        self._quotas = quotas
         self._operations = {operation.method: operation for operation in operations}
         allowed = {*self._operations, "OPTIONS"}
         if "GET" in self._operations and self._operations["GET"].head:
@@ -55,11 +61,20 @@ class Gate:
             return Asked(request, request_id, None)
         caller = await self._authenticator.bearer(request.headers.get("authorization"))
         check_scope(caller.scopes, operation.scopes)
+        if operation.counts:
+            await self._count(request, caller.tenant)
         _check_words(request)
         bind(tenant=caller.tenant, key_id=caller.key_id)
         acting = current_identity()
         carry_identity(Identity(acting.caller, acting.request_id, caller.tenant))
         return Asked(request, request_id, caller)
+
+    async def _count(self, request: Request, tenant: str) -> None:
+        standing, refusal = await self._quotas.admit(tenant)
+        if standing is not None:
+            request.scope[STANDING] = standing
+        if refusal is not None:
+            raise refusal
 
 
 def _check_words(request: Request) -> None:
@@ -75,11 +90,13 @@ def _check_words(request: Request) -> None:
 class Paths:
     """Every gate by its path, as an ASGI application: paths without variables at once, others in their order."""
 
-    def __init__(self, operations: Iterable[Operation], authenticator: Authenticator, unknown: Any) -> None:
+    def __init__(
+        self, operations: Iterable[Operation], authenticator: Authenticator, quotas: RequestQuotas, unknown: Any
+    ) -> None:
         paths: dict[str, list[Operation]] = {}
         for operation in operations:
             paths.setdefault(operation.path, []).append(operation)
-        gates = {path: Gate(_plain(path), found, authenticator) for path, found in paths.items()}
+        gates = {path: Gate(_plain(path), found, authenticator, quotas) for path, found in paths.items()}
         self._literal = {path: gate for path, gate in gates.items() if "{" not in path}
         others = [Route(path, gate) for path, gate in gates.items() if path not in self._literal]
         self._router = Router(others, redirect_slashes=False, default=unknown)

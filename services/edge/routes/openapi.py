@@ -140,7 +140,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
     for status in operation.also:
         responses[str(status)] = {"description": _NAMES[status]}
     shape = "OpenAiProblem" if speaks_openai(operation.path) else "Problem"
-    codes = (*operation.codes, *(WITH_KEY if operation.scopes else ()), *EVERYWHERE)
+    counted = ("quota_exceeded",) if operation.counts else ()
+    codes = (*operation.codes, *(WITH_KEY if operation.scopes else ()), *counted, *EVERYWHERE)
     for code in dict.fromkeys(codes):
         answered = str(CODES[code].http_status)
         told = responses.get(answered, {}).get("description")

@@ -92,6 +92,11 @@ class Operation:
     also_media: str = ""
     head: bool = True
 
+    @property
+    def counts(self) -> bool:
+        """Whether a request is one of its tenant's quota: an operator's work never is."""
+        return bool(self.scopes & INVOKERS)
+
 
 TEXT = {"type": "string"}
 PAGING = (

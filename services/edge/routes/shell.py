@@ -15,7 +15,7 @@ from libs.telemetry import names
 from libs.telemetry.correlation import bound, carry_traceparent
 from libs.telemetry.metrics import Metrics
 from services.edge import problems
-from services.edge.routes.gate import CALL_ID, REQUEST_ID, ROUTE
+from services.edge.routes.gate import CALL_ID, REQUEST_ID, ROUTE, STANDING
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 UNMATCHED = "unmatched"
@@ -92,6 +92,8 @@ class _Outlet:
             own = [*COMMON_HEADERS, (b"x-request-id", self.request_id.encode())]
             if CALL_ID in self._scope:
                 own.append((b"pointsman-call", self._scope[CALL_ID].encode()))
+            if STANDING in self._scope:
+                own.extend(self._scope[STANDING].headers())
             message = {**message, "headers": [*message.get("headers", ()), *own]}
         elif self._head and message["type"] == "http.response.body":
             message = {**message, "body": b""}

@@ -1,6 +1,7 @@
 """Keys and owners in memory: the same contract, gone with the process."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -55,3 +56,20 @@ class MemoryOwners:
 
     async def ping(self) -> None:
         """See the port."""
+
+
+class MemoryCounts:
+    """Implements `ports.RequestCounts`."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[int, str, str], int] = {}
+
+    async def exchange(self, replica: str, minute: int, requests: Mapping[str, int]) -> Mapping[str, int]:
+        """See the port."""
+        self._counts = {key: count for key, count in self._counts.items() if key[0] >= minute - 1}
+        self._counts |= {(minute, tenant, replica): count for tenant, count in requests.items()}
+        others: Counter[str] = Counter()
+        for (at, tenant, whose), count in self._counts.items():
+            if at == minute and whose != replica:
+                others[tenant] += count
+        return others

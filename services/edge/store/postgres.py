@@ -1,15 +1,18 @@
-"""Keys and owners in PostgreSQL."""
+"""Keys, owners and counts in PostgreSQL."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_once
 
 from libs.store.database import Database
 from services.edge.domain.keys import Key, Scope
-from services.edge.store.tables import artifact_owners, keys
+from services.edge.store.tables import artifact_owners, keys, request_counts
+
+LEFT_BEHIND = 60
+"""Minutes after which rows of a replica that is gone are removed by another."""
 
 
 class PostgresKeys:
@@ -78,6 +81,35 @@ class PostgresOwners:
     async def ping(self) -> None:
         """See the port."""
         await self._database.ping()
+
+
+class PostgresCounts:
+    """Implements `ports.RequestCounts`. Each replica writes rows of its own, so none waits for another."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._cleaned = 0
+
+    async def exchange(self, replica: str, minute: int, requests: Mapping[str, int]) -> Mapping[str, int]:
+        """See the port."""
+        table = request_counts
+        rows = [
+            {"minute": minute, "tenant": tenant, "replica": replica, "requests": count}
+            for tenant, count in sorted(requests.items())
+        ]
+        others = select(table.c.tenant, func.sum(table.c.requests).label("requests"))
+        others = others.where(table.c.minute == minute, table.c.replica != replica).group_by(table.c.tenant)
+        async with self._database.unit() as tx:
+            if rows:
+                written = insert_once(table).values(rows)
+                counted = {"requests": written.excluded.requests}
+                await tx.execute(written.on_conflict_do_update(index_elements=list(table.primary_key), set_=counted))
+            found = {row.tenant: int(row.requests) for row in (await tx.execute(others)).all()}
+            if minute != self._cleaned:
+                await tx.execute(delete(table).where(table.c.minute < minute - 1, table.c.replica == replica))
+                await tx.execute(delete(table).where(table.c.minute < minute - LEFT_BEHIND))
+                self._cleaned = minute
+        return found
 
 
 def _key(row: Any) -> Key:

@@ -1,6 +1,6 @@
 """The tables as they are now."""
 
-from sqlalchemy import Column, DateTime, Index, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, DateTime, Index, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 metadata = MetaData()
@@ -25,3 +25,14 @@ artifact_owners = Table(
     Column("sha256", Text, primary_key=True),
     Column("created_at", DateTime(timezone=True), nullable=False),
 )
+
+request_counts = Table(
+    "request_counts",
+    metadata,
+    Column("minute", BigInteger, primary_key=True, autoincrement=False),
+    Column("tenant", Text, primary_key=True),
+    Column("replica", Text, primary_key=True),
+    Column("requests", BigInteger, nullable=False),
+    prefixes=["UNLOGGED"],
+)
+"""What each replica has let in, by tenant and minute; a few minutes are kept, and none over a crash."""

@@ -1,9 +1,13 @@
 """The catalogue of routing."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from libs.rpc.values import struct_to_dict
 from pointsman.common.v1 import subject_pb2
 from pointsman.routing.v1 import catalog_pb2, catalog_service_pb2, verification_pb2
 from services.edge.domain import evidence_shapes, shapes
+from services.edge.domain.quotas import Quotas
 from services.edge.wire.values import amount, moment, word
 
 OWNER = "pointsman"
@@ -47,6 +51,11 @@ def change(message: catalog_pb2.CatalogChange) -> shapes.CatalogChange:
 def publication(message: catalog_pb2.Publication) -> shapes.Publication:
     """A model's standing."""
     return shapes.Publication(message.model_id, message.published, list(message.reasons))
+
+
+def quotas(spec: Mapping[str, Any]) -> Quotas:
+    """Those of a tenant's declaration that the edge keeps."""
+    return Quotas(rpm=int((spec.get("quotas") or {}).get("rpm", 0)))
 
 
 def catalog_object(message: catalog_pb2.CatalogObject) -> shapes.CatalogObject:

@@ -190,6 +190,8 @@ class FakeCatalog(CatalogServiceServicer):
         self.verified: list[catalog_service_pb2.VerifySupplyRequest] = []
         self.models: dict[str, list[str]] = {}
         self.kinds: dict[str, str] = {}
+        self.quotas: dict[str, dict[str, int]] = {}
+        self.tenants_asked = 0
         self.reasons: list[str] = []
         self.refusal: Fault | None = None
 
@@ -225,7 +227,17 @@ class FakeCatalog(CatalogServiceServicer):
         return catalog_service_pb2.DiffResponse(changes=[catalog_pb2.CatalogChange(kind=2, id="a/b", change="retired")])
 
     async def List(self, request: Any, context: Any) -> Any:
-        """Two pages of one object."""
+        """Two pages of one object; of tenants, those with quotas."""
+        if request.kind == catalog_pb2.CATALOG_KIND_TENANT:
+            self.tenants_asked += 1
+            if self.refusal is not None:
+                raise self.refusal
+            return catalog_service_pb2.ListResponse(
+                objects=[
+                    catalog_pb2.CatalogObject(kind=request.kind, id=tenant, revision=1, spec=struct(quotas=quotas))
+                    for tenant, quotas in self.quotas.items()
+                ]
+            )
         second = bool(request.page_token)
         one = catalog_pb2.CatalogObject(kind=1, id="b" if second else "a", revision=1, spec=struct(admin="enabled"))
         return catalog_service_pb2.ListResponse(objects=[one], next_page_token="" if second else "x", revision=7)

@@ -10,9 +10,9 @@ from libs.store.database import Database
 from libs.store.migrations import differences, migrate
 from services.edge.compose import SCHEMA, VERSIONS
 from services.edge.domain.keys import Key, Scope
-from services.edge.ports import Keys, Owners
-from services.edge.store.memory import MemoryKeys, MemoryOwners
-from services.edge.store.postgres import PostgresKeys, PostgresOwners
+from services.edge.ports import Keys, Owners, RequestCounts
+from services.edge.store.memory import MemoryCounts, MemoryKeys, MemoryOwners
+from services.edge.store.postgres import PostgresCounts, PostgresKeys, PostgresOwners
 from services.edge.store.tables import metadata
 from tests.support.worlds import START
 
@@ -87,3 +87,28 @@ async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
     """OPS-7: the migrated schema and the declared tables are the same."""
     await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)
     assert await differences(pg_url, schema=SCHEMA, metadata=metadata) == []
+
+
+@pytest.fixture
+async def counts(store_url: str) -> AsyncIterator[RequestCounts]:
+    """No counts."""
+    if store_url == "memory:":
+        yield MemoryCounts()
+        return
+    await migrate(store_url, schema=SCHEMA, versions=VERSIONS)
+    database = Database(store_url, schema=SCHEMA)
+    try:
+        yield PostgresCounts(database)
+    finally:
+        await database.close()
+
+
+async def test_replicas_learn_what_others_let_in(counts: RequestCounts) -> None:
+    """AUTH-2: a replica's counts replace its own, others are summed by tenant and minute, and its own are left out."""
+    assert await counts.exchange("r1", 100, {"a": 3, "b": 1}) == {}
+    assert await counts.exchange("r2", 100, {"a": 4}) == {"a": 3, "b": 1}
+    assert await counts.exchange("r1", 100, {"a": 5, "b": 1}) == {"a": 4}
+    assert await counts.exchange("r3", 100, {}) == {"a": 9, "b": 1}
+    assert await counts.exchange("r2", 101, {"a": 1}) == {}
+    assert await counts.exchange("r1", 200, {}) == {}
+    assert await counts.exchange("r9", 100, {}) in ({}, {"a": 9, "b": 1}), "old minutes may be gone"
