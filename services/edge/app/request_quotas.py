@@ -2,7 +2,7 @@
 
 Counted here, in this process; what other replicas have let in is learnt once a second, in one statement for all
 tenants. So a request costs no statement, and a tenant may pass its quota by what the other replicas let in during one
-second: see decision 25. Nothing happens while nobody asks: what is known is renewed by the first request behind its
+second: see decision 26. Nothing happens while nobody asks: what is known is renewed by the first request behind its
 time, which does not wait for it.
 """
 
