@@ -10,6 +10,7 @@ from cli.commands.alerts import alerts
 from cli.commands.attempt import attempt
 from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
+from cli.commands.certs import certs
 from cli.commands.classify import classify
 from cli.commands.demo import demo
 from cli.commands.doctor import doctor
@@ -63,7 +64,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
 OPERATING = (catalog, supply, health, capacity, alerts, attempt, keys, doctor)
-OFFLINE = (adapters, classify, prices)
+OFFLINE = (adapters, classify, prices, certs)
 for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from libs.host.certificates import LOOK_S, OwnCertificates
 from libs.host.embedded_postgres import EmbeddedPostgres
 from libs.host.hosted import Builder, Context
 from libs.host.placement import Placement
@@ -21,6 +22,7 @@ from libs.host.world import real_world
 from libs.kernel.world import World
 from libs.rpc.address import LOOPBACK, Address, Transport
 from libs.rpc.admission import KeyAdmission
+from libs.rpc.callers import CALLERS
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
@@ -54,7 +56,8 @@ class Host:
         self._before_ready = before_ready
         self._registry = LoopbackRegistry()
         self._postgres: EmbeddedPostgres | None = None
-        self._watch: Ticker | None = None
+        self._certificates: OwnCertificates | None = None
+        self._watches: list[Ticker] = []
         self._server: RpcServer | None = None
         self._channels: Channels | None = None
         self._contexts: list[Context] = []
@@ -74,8 +77,12 @@ class Host:
     async def start(self) -> None:
         """Return when every context serves. On any failure call `stop`, which undoes what was done."""
         self.env["POINTSMAN_DATA"] = str(self.placement.data)
+        if self.placement.tls is not None:
+            self._certificates = OwnCertificates(self.placement.tls, self.placement.contexts, self._world.clock)
+            self._keep("host.certificates", self._certificates.look, LOOK_S)
+        tls = self._certificates.tls if self._certificates is not None else None
         await self._open_database()
-        self._channels = Channels.from_env(self.env, registry=self._registry)
+        self._channels = Channels.from_env(self.env, registry=self._registry, tls=tls)
         for name in self.placement.contexts:
             self._contexts.append(self._builders[name](self.env, self._channels.for_caller(name), self._world))
         for context in self._contexts:
@@ -87,11 +94,15 @@ class Host:
             call_limit=CALL_LIMIT,
             assumed_deadline_s=STRANGERS_DEADLINE_S,
             admit=self._admission(),
+            tls=tls,
+            public=() if self.placement.public is None else (self.placement.public,),
+            callers=CALLERS,
         )
         for context in self._contexts:
             for _, add_to_server in context.registrations:
                 self._server.add(add_to_server)
         self._make_socket_folders()
+        self._tell_of_plain_doors()
         await self._server.start(serving=False)
         for context in self._contexts:
             await context.start()
@@ -115,14 +126,15 @@ class Host:
             await self._guarded("closing channels", self._channels.close(0.0))
         if self._server is not None:
             await self._guarded("closing the server", self._server.close(grace_s))
-        if self._watch is not None:
-            await self._guarded("stopping the database's watch", self._watch.stop())
+        while self._watches:
+            watch = self._watches.pop()
+            await self._guarded(f"stopping {watch.name}", watch.stop())
         if self._postgres is not None:
             await self._guarded("stopping the database", self._postgres.stop())
 
     def _admission(self) -> KeyAdmission | None:
-        """What asks the callers of a public port for a key; the edge knows the keys, so without it nobody is asked."""
-        if self.placement.public and "edge" in self.placement.contexts:
+        """What asks the callers of a public port for a key; the edge, which knows the keys, is in this process then."""
+        if self.placement.public is not None:
             return KeyAdmission(self.channels.for_caller("host").to("edge"))
         return None
 
@@ -131,19 +143,29 @@ class Host:
         if self.placement.database_url is None:
             self._postgres = EmbeddedPostgres(self.placement.data / "postgres")
             await self._postgres.start()
-            self._watch = Ticker(
-                "host.postgres", self._postgres.ensure_running, world=self._world, interval_s=POSTGRES_WATCH_S
-            )
-            self._watch.start()
+            self._keep("host.postgres", self._postgres.ensure_running, POSTGRES_WATCH_S)
             self.env["POINTSMAN_DATABASE_URL"] = self._postgres.url
         elif self.placement.database_url:
             self.env["POINTSMAN_DATABASE_URL"] = self.placement.database_url
+
+    def _keep(self, name: str, look: Callable[[], Awaitable[object]], interval_s: float) -> None:
+        """Look again and again, until all else has stopped."""
+        watch = Ticker(name, look, world=self._world, interval_s=interval_s)
+        watch.start()
+        self._watches.append(watch)
 
     def _make_socket_folders(self) -> None:
         admin = () if self.placement.admin is None else (self.placement.admin,)
         for address in (*self.placement.listen, *admin):
             if address.transport is Transport.UNIX:
                 Path(address.target.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _tell_of_plain_doors(self) -> None:
+        """Inner doors ask for no key: without certificates, whoever reaches one from elsewhere is let in."""
+        for address in self.placement.listen if self.placement.tls is None else ():
+            inner = address.transport is Transport.TCP and address != self.placement.public
+            if inner and not address.is_of_this_machine:
+                log.warning("contexts are served on %s to whoever reaches it; see docs/guides/security.md", address)
 
     def _tell_ready(self) -> None:
         served = {str(asked): str(found) for asked, found in self.bound.items() if asked != LOOPBACK}

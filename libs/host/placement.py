@@ -8,6 +8,8 @@
 | POINTSMAN_ADMIN | the address of channelz; `off` for none | unix:DATA/admin.sock |
 | POINTSMAN_DATA | the data directory | ./.pointsman |
 | POINTSMAN_DATABASE_URL | PostgreSQL, or `memory:` | embedded, under the data directory |
+| POINTSMAN_TLS_CERT, _KEY, _CA | PEM files: contexts speak mutual TLS over TCP, and prove who they are | plain |
+| POINTSMAN_TLS_DOMAIN | what follows the name of a context in certificates | pointsman.internal |
 | POINTSMAN_DRAIN_S | how long calls and ticks in hand may take at a stop | 10 |
 | POINTSMAN_DRAIN_LAG_S | how long load balancers need to notice that we do not serve | 0 |
 
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from libs.rpc.address import LOOPBACK, Address, Transport, parse, parse_peer
+from libs.rpc.tls import DOMAIN
 
 START_ORDER = ("health", "cost_quote", "capacity", "provider_adapter", "routing", "runs", "edge")
 """Leaves first: a context starts after everything that it calls."""
@@ -31,11 +34,26 @@ MEMORY = "memory:"
 DEFAULT_GRPC = "127.0.0.1:50051"
 DEFAULT_DATA = "./.pointsman"
 SOCKET_PATH_LIMIT = 107
+TLS_VARIABLES = ("POINTSMAN_TLS_CERT", "POINTSMAN_TLS_KEY", "POINTSMAN_TLS_CA")
 OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})
 
 
 class PlacementError(ValueError):
     """A setting makes no sense; the text names the variable and what to say instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Where the certificates of this process lie, and the domain of the contexts' names in them."""
+
+    chain: Path
+    key: Path
+    authorities: Path
+    domain: str = DOMAIN
+
+    def by_variable(self) -> tuple[tuple[str, Path], ...]:
+        """Each file by the variable that names it."""
+        return tuple(zip(TLS_VARIABLES, (self.chain, self.key, self.authorities), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +68,10 @@ class Placement:
     ready_file: Path | None = None
     drain_s: float = 10.0
     drain_lag_s: float = 0.0
-    public: bool = False
-    """Strangers come in by TCP and show a key; the addresses of a process that was given names are for contexts."""
+    public: Address | None = None
+    """Where strangers come in and show a key. None where the edge is elsewhere: every address is for contexts then."""
+    tls: TlsFiles | None = None
+    """Mutual TLS on the TCP addresses that are for contexts, and to contexts at TCP addresses. None: plain."""
 
 
 def placement(
@@ -72,8 +92,9 @@ def placement(
     addresses = [LOOPBACK, *(_parsed("--listen", text) for text in listen)]
     own = {name: address for name in named if (address := _own_address(env, name, peers[name])) is not None}
     addresses += own.values()
-    if not named:
-        addresses.append(_parsed("POINTSMAN_GRPC", env.get("POINTSMAN_GRPC") or DEFAULT_GRPC))
+    grpc = None if named else _parsed("POINTSMAN_GRPC", env.get("POINTSMAN_GRPC") or DEFAULT_GRPC)
+    if grpc is not None:
+        addresses.append(grpc)
     data = Path(env.get("POINTSMAN_DATA") or DEFAULT_DATA).absolute()
     needs_database = not WITHOUT_DATABASE.issuperset(hosted)
     return Placement(
@@ -85,7 +106,8 @@ def placement(
         ready_file=Path(env["POINTSMAN_READY_FILE"]) if env.get("POINTSMAN_READY_FILE") else None,
         drain_s=_seconds(env, "POINTSMAN_DRAIN_S", 10.0),
         drain_lag_s=_seconds(env, "POINTSMAN_DRAIN_LAG_S", 0.0),
-        public=not named,
+        public=grpc if "edge" in hosted else None,
+        tls=_tls(env),
     )
 
 
@@ -136,6 +158,20 @@ def _admin(env: Mapping[str, str], data: Path, names: tuple[str, ...]) -> Addres
     # Several processes may share a data directory, so each kind, and each replica, has a socket of its own.
     path = data / ("-".join(("admin", *names)) + ".sock")
     return parse(f"unix:{path}") if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT else None
+
+
+def _tls(env: Mapping[str, str]) -> TlsFiles | None:
+    given = {variable: env.get(variable, "").strip() for variable in TLS_VARIABLES}
+    missing = [variable for variable, text in given.items() if not text]
+    if len(missing) == len(given):
+        return None
+    if missing:
+        raise PlacementError(
+            f"{' and '.join(missing)} must be set too; mutual TLS takes a certificate, its key and a CA"
+        )
+    domain = env.get("POINTSMAN_TLS_DOMAIN", "").strip().strip(".") or DOMAIN
+    chain, key, authorities = (Path(text).absolute() for text in given.values())
+    return TlsFiles(chain, key, authorities, domain)
 
 
 def _address(env: Mapping[str, str], variable: str, read: Callable[[str], Address] = parse) -> Address | None:

@@ -44,6 +44,13 @@ class Address:
         """Whether more than one server may answer: a list, or a name, which may have several records."""
         return bool(self.replicas) or (self.transport is Transport.TCP and not _number(self.host))
 
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether nobody on another machine can reach it."""
+        if self.transport is not Transport.TCP:
+            return True
+        return self.host == "localhost" or (bool(_number(self.host)) and ip_address(self.host).is_loopback)
+
     def __str__(self) -> str:
         return ",".join(map(str, self.replicas)) or self.target or "loopback:"
 

@@ -3,7 +3,8 @@
     RpcServer(..., admit=KeyAdmission(channels.to("edge")))
 
 Laws of this file:
-- calls of this process and over Unix sockets are our own and need no key; a key is asked for on TCP alone;
+- calls of this process, over Unix sockets and with a certificate are our own and need no key; a key is asked for on
+  TCP alone, where no certificate is;
 - a user's key reaches only what has a tenant in its request, and only its own; everything else is for operators;
 - a method that is not in the table is for operators, so a new one is closed until somebody decides otherwise.
 """
@@ -16,6 +17,7 @@ from libs.rpc.chain import Check
 from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.identity import Identity, carry_identity, current_identity
 from libs.rpc.interceptors.incoming import IncomingCall
+from libs.rpc.tls import CERTIFIED
 from pointsman.edge.v1 import key_service_pb2
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 
@@ -58,7 +60,7 @@ class KeyAdmission:
 
     async def __call__(self, call: IncomingCall) -> Check | None:
         """Let the call in, or raise Fault unauthenticated or forbidden; answers the check of its request."""
-        if call.context.peer().startswith(OWN_PEERS):
+        if call.context.peer().startswith(OWN_PEERS) or CERTIFIED in call.context.auth_context():
             return None
         identity = current_identity()
         key = await self._recognise(identity)

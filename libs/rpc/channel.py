@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-import grpc
 from grpc import aio
 
 from libs.rpc.address import Address, Transport
 from libs.rpc.limits import ANSWER_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, METADATA_OPTIONS
 from libs.rpc.loopback import PROCESS, LoopbackChannel, LoopbackRegistry
+from libs.rpc.tls import RenewingChannel, Tls
 
 KEEPALIVE_TIME_MS = 30_000
 KEEPALIVE_TIMEOUT_MS = 10_000
@@ -51,13 +51,15 @@ def spreading(address: Address) -> tuple[str, str]:
 def open_channel(
     address: Address,
     registry: LoopbackRegistry = PROCESS,
-    credentials: grpc.ChannelCredentials | None = None,
+    tls: Tls | None = None,
+    context: str = "",
     message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
     answer_limit_bytes: int = ANSWER_LIMIT_BYTES,
 ) -> aio.Channel:
     """A channel to `address`; call on the event loop that will use it. Nothing is connected before the first call.
 
-    `credentials` make it mutual TLS (TCP only); without them the connection is plain.
+    `tls` makes it mutual TLS over TCP, to a server whose certificate is for `context`; without it the connection is
+    plain. A Unix socket always is: whoever may open it could read our key as well.
     """
     if address.transport is Transport.LOOPBACK:
         return LoopbackChannel(registry, message_limit_bytes, answer_limit_bytes)
@@ -65,6 +67,7 @@ def open_channel(
     if address.transport is Transport.UNIX:
         # Some peers reject a path as the name of an authority; the socket file is the authority.
         options.append(("grpc.default_authority", "localhost"))
-    if credentials is not None:
-        return aio.secure_channel(address.target, credentials, options)
+    elif tls is not None:
+        options.append(("grpc.ssl_target_name_override", tls.server_name(context)))
+        return RenewingChannel(tls, lambda: aio.secure_channel(address.target, tls.channel_credentials(), options))
     return aio.insecure_channel(address.target, options)

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-import grpc
 from grpc import aio
 from opentelemetry import trace
 
-from libs.rpc.address import LOOPBACK, Address, parse_peer
+from libs.rpc.address import LOOPBACK, Address, Transport, parse_peer
 from libs.rpc.channel import open_channel
 from libs.rpc.limits import ANSWER_LIMIT_BYTES, MESSAGE_LIMIT_BYTES
 from libs.rpc.loopback import PROCESS, LoopbackRegistry
 from libs.rpc.outgoing import OutgoingChannel
+from libs.rpc.tls import Tls
 
 PREFIX = "PEER_"
 
@@ -31,7 +31,7 @@ class Channels:
         *,
         registry: LoopbackRegistry = PROCESS,
         caller: str = "",
-        credentials: grpc.ChannelCredentials | None = None,
+        tls: Tls | None = None,
         message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
         answer_limit_bytes: int = ANSWER_LIMIT_BYTES,
         tracer: trace.Tracer | None = None,
@@ -39,10 +39,10 @@ class Channels:
         self._addresses = dict(addresses or {})
         self._registry = registry
         self._caller = caller
-        self._credentials = credentials
+        self._tls = tls
         self._limits = message_limit_bytes, answer_limit_bytes
         self._tracer = tracer
-        self._open: dict[Address, aio.Channel] = {}
+        self._open: dict[tuple[Address, str], aio.Channel] = {}
         self._outgoing: dict[str, OutgoingChannel] = {}
 
     @classmethod
@@ -52,7 +52,7 @@ class Channels:
         *,
         registry: LoopbackRegistry = PROCESS,
         caller: str = "",
-        credentials: grpc.ChannelCredentials | None = None,
+        tls: Tls | None = None,
     ) -> "Channels":
         """Read every `PEER_<CONTEXT>`. ValueError names the variable whose value is no address."""
         addresses = {}
@@ -62,7 +62,7 @@ class Channels:
                     addresses[name.removeprefix(PREFIX).lower()] = parse_peer(value)
                 except ValueError as error:
                     raise ValueError(f"{name}: {error}") from None
-        return cls(addresses, registry=registry, caller=caller, credentials=credentials)
+        return cls(addresses, registry=registry, caller=caller, tls=tls)
 
     def address(self, context: str) -> Address:
         """Where that context lives."""
@@ -73,9 +73,12 @@ class Channels:
         channel = self._outgoing.get(context)
         if channel is None:
             address = self.address(context)
-            inner = self._open.get(address)
+            # By TLS the other side is asked to be this context, so each context has a connection of its own.
+            place = address, context if self._tls is not None and address.transport is Transport.TCP else ""
+            inner = self._open.get(place)
             if inner is None:
-                inner = self._open[address] = open_channel(address, self._registry, self._credentials, *self._limits)
+                inner = open_channel(address, self._registry, self._tls, context, *self._limits)
+                self._open[place] = inner
             channel = self._outgoing[context] = OutgoingChannel(inner, self._caller, self._tracer)
         return channel
 
@@ -85,7 +88,7 @@ class Channels:
             self._addresses,
             registry=self._registry,
             caller=caller,
-            credentials=self._credentials,
+            tls=self._tls,
             message_limit_bytes=self._limits[0],
             answer_limit_bytes=self._limits[1],
             tracer=self._tracer,

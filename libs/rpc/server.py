@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import grpc
@@ -21,6 +21,7 @@ from opentelemetry import trace
 
 from libs.rpc.address import LOOPBACK, Address, Transport
 from libs.rpc.chain import Admit, HandlerChain
+from libs.rpc.interceptors.callers import CallersInterceptor
 from libs.rpc.interceptors.deadline import DeadlineInterceptor
 from libs.rpc.interceptors.faults import FaultsInterceptor
 from libs.rpc.interceptors.identity import IdentityInterceptor
@@ -32,6 +33,7 @@ from libs.rpc.loopback_exchange import Exchange
 from libs.rpc.reflection import reflection_handlers
 from libs.rpc.registrar import AddToServer, collect
 from libs.rpc.running import RunningCalls
+from libs.rpc.tls import Tls
 from libs.telemetry import metrics as process_metrics
 from libs.telemetry.metrics import Metrics
 
@@ -63,6 +65,8 @@ class RpcServer:
     health and reflection; see `bound_admin`. `assumed_deadline_s` is the deadline of strangers that set none (see
     DeadlineInterceptor). `call_limit` bounds the handlers at work; what comes above it is answered `overloaded`.
     `admit` may wait and refuse a call with a Fault (the check of a key) once its identity is known.
+    With `tls` every TCP address takes calls by mutual TLS alone, those in `public` excepted, where strangers come in.
+    `callers` is the table of CallersInterceptor; without it no context is refused anything.
     """
 
     def __init__(
@@ -71,7 +75,9 @@ class RpcServer:
         *,
         registry: LoopbackRegistry = PROCESS,
         admin: Address | None = None,
-        credentials: grpc.ServerCredentials | None = None,
+        tls: Tls | None = None,
+        public: Collection[Address] = (),
+        callers: Mapping[str, frozenset[str]] | None = None,
         message_limit_bytes: int = MESSAGE_LIMIT_BYTES,
         answer_limit_bytes: int = ANSWER_LIMIT_BYTES,
         call_limit: int | None = None,
@@ -85,7 +91,8 @@ class RpcServer:
         self._listen = tuple(listen)
         self._registry = registry
         self._admin_address = admin
-        self._credentials = credentials
+        self._credentials = tls.server_credentials() if tls is not None else None
+        self._public = frozenset(public)
         self._limits = message_limit_bytes, answer_limit_bytes
         self.running = RunningCalls(call_limit)
         self._chain = HandlerChain(
@@ -93,6 +100,7 @@ class RpcServer:
             (
                 DeadlineInterceptor(assumed_deadline_s),
                 IdentityInterceptor(),
+                *((CallersInterceptor(callers, tls),) if callers is not None else ()),
                 TelemetryInterceptor(metrics, tracer),
                 *extra_interceptors,
             ),
@@ -221,7 +229,7 @@ class RpcServer:
 
     def _bind(self, server: aio.Server, address: Address) -> Address:
         try:
-            if self._credentials is not None and address.transport is Transport.TCP:
+            if self._credentials is not None and address.transport is Transport.TCP and address not in self._public:
                 port = server.add_secure_port(address.listen, self._credentials)
             else:
                 port = server.add_insecure_port(address.listen)
