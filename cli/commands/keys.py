@@ -1,4 +1,7 @@
-"""`pointsman keys`: create, list, revoke."""
+"""`pointsman keys`: create, list, rotate, revoke."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -23,6 +26,21 @@ def create(session: Session, tenant: str, scopes: str, expires_at: str, as_json:
     if expires_at:
         body["expires_at"] = expires_at
     made = session.do(lambda api: api.call("POST", "/v1/operator/keys", body=body))
+    _show_once(made, as_json)
+
+
+@keys.command()
+@click.argument("key_id")
+@click.option("--grace", "grace_s", default=0.0, help="Seconds for which the old text still holds; 0: it ends now.")
+@json_option
+@pass_session
+def rotate(session: Session, key_id: str, grace_s: float, as_json: bool) -> None:
+    """Give a key a new text. It is shown once."""
+    body = {"grace_s": grace_s}
+    _show_once(session.do(lambda api: api.call("POST", f"/v1/operator/keys/{key_id}:rotate", body=body)), as_json)
+
+
+def _show_once(made: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         output.show_json({"id": made["id"], "key": made["key"]})
     else:
@@ -47,10 +65,13 @@ def list_(session: Session, as_json: bool) -> None:
             output.when(item["created_at"]),
             output.when(item["expires_at"]),
             output.when(item["revoked_at"]),
+            output.when(item.get("former_until")),
         )
         for item in answer["keys"]
     )
-    output.show_rows("Keys", ("id", "tenant", "scopes", "created", "expires", "revoked"), rows, "no keys")
+    output.show_rows(
+        "Keys", ("id", "tenant", "scopes", "created", "expires", "revoked", "old text until"), rows, "no keys"
+    )
 
 
 @keys.command()

@@ -47,6 +47,7 @@ SCOPES: Mapping[str, frozenset[str]] = {
     "/pointsman.edge.v1.KeyService/CreateKey": _ADMINS,
     "/pointsman.edge.v1.KeyService/ListKeys": _ADMINS,
     "/pointsman.edge.v1.KeyService/RevokeKey": _ADMINS,
+    "/pointsman.edge.v1.KeyService/RotateKey": _ADMINS,
     "/pointsman.edge.v1.KeyService/Authenticate": _ADMINS,
 }
 """Path of a method -> the scopes of which one suffices; what is not here takes `operate` or `admin`."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from libs.blobs.blob import Blob
 from services.edge.domain import alert_shapes, call_shapes, evidence_shapes, past_shapes, replay_shapes, shapes
 from services.edge.domain.calls import CallOrder, Receipt, Served
-from services.edge.domain.keys import Key
+from services.edge.domain.keys import Kept, Key
 from services.edge.domain.orders import Order
 from services.edge.domain.quotas import Quotas
 
@@ -34,8 +34,15 @@ class Keys(Protocol):
         """Keep a new key."""
         ...
 
-    async def find(self, key_id: str) -> tuple[Key, str] | None:
-        """(the key as it stands now, its digest), or None. Never answered from a cache."""
+    async def find(self, key_id: str) -> Kept | None:
+        """The key as it stands now, or None. Never answered from a cache."""
+        ...
+
+    async def rotate(self, key_id: str, digest: str, now: datetime, former_until: datetime) -> Key | None:
+        """Take this digest from now on; the one so far holds until `former_until`, those before it no more.
+
+        None, and nothing is written, if there is no such key or it has ended by `now`.
+        """
         ...
 
     async def page(self, tenant: str, before: str, size: int) -> list[Key]:

@@ -11,6 +11,7 @@ from services.edge.app.create_key import create_key
 from services.edge.app.list_keys import list_keys
 from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.revoke_key import revoke_key
+from services.edge.app.rotate_key import rotate_key
 from services.edge.domain.keys import Scope
 from services.edge.domain.queries import DEFAULT_PAGE, LARGEST_PAGE
 from services.edge.ports import Keys, Random
@@ -46,6 +47,14 @@ class KeyServicer(KeyServiceServicer):
         """Ends a key, effective within five seconds everywhere."""
         key = await revoke_key(self._store, self._authenticator, self._world, request.key_id)
         return pb.RevokeKeyResponse(key=key_to_proto(key))
+
+    async def RotateKey(self, request: pb.RotateKeyRequest, context: Any) -> pb.RotateKeyResponse:
+        """Gives a key a new secret; the old one may live on for a while."""
+        grace_s = request.grace.ToTimedelta().total_seconds()
+        key, text = await rotate_key(
+            self._store, self._authenticator, self._world, self._random, request.key_id, grace_s
+        )
+        return pb.RotateKeyResponse(key=key_to_proto(key), secret=text)
 
     async def Authenticate(self, request: pb.AuthenticateRequest, context: Any) -> pb.AuthenticateResponse:
         """Tells whose a secret is, or UNAUTHENTICATED. The public port asks once for each call: a user's counts."""

@@ -10,7 +10,7 @@ Laws of this file:
 import base64
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -20,6 +20,7 @@ SECRET_BYTES = 32
 PREFIX = "pm"
 LONGEST_KEY = 512
 LONGEST_TENANT = 64
+LONGEST_GRACE_S = 30 * 86_400
 
 
 class Scope(StrEnum):
@@ -46,6 +47,17 @@ class Key:
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    former_until: datetime | None = None
+    """Until when the secret before the last rotation holds; it is past, or None, where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A key with what is kept of its secrets: the digest of the present one, and of the one before it."""
+
+    key: Key
+    digest: str
+    former_digest: str = ""
 
 
 def spell(key_id: str, random: bytes) -> str:
@@ -70,6 +82,18 @@ def digest(text: str) -> str:
 def same(digest_a: str, digest_b: str) -> bool:
     """Whether two digests are equal, in a time that does not tell where they differ."""
     return hmac.compare_digest(digest_a, digest_b)
+
+
+def recognised(kept: Kept | None, shown: str, now: datetime) -> Key:
+    """The key that this digest opens; by a former secret it ends with that. Fault unauthenticated."""
+    if kept is not None and same(kept.digest, shown):
+        return kept.key
+    if kept is not None and kept.former_digest and same(kept.former_digest, shown) and kept.key.former_until:
+        until = kept.key.former_until
+        if until > now:
+            return replace(kept.key, expires_at=min(until, kept.key.expires_at or until))
+        raise Fault.of("unauthenticated", "the key was given a new secret, and this one has ended")
+    raise Fault.of("unauthenticated", "no such key")
 
 
 def check_standing(key: Key, now: datetime) -> None:

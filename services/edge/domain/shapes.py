@@ -375,6 +375,7 @@ class KeyRecord(Struct, frozen=True):
     created_at: datetime | None
     expires_at: datetime | None
     revoked_at: datetime | None
+    former_until: datetime | None = None
 
 
 class KeyList(Struct, frozen=True):

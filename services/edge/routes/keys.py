@@ -1,4 +1,4 @@
-"""/v1/operator/keys: make, list, revoke."""
+"""/v1/operator/keys: make, list, rotate, revoke."""
 
 from datetime import datetime
 from typing import Any
@@ -10,9 +10,10 @@ from services.edge.app.authenticate import Authenticator
 from services.edge.app.create_key import create_key
 from services.edge.app.list_keys import list_keys
 from services.edge.app.revoke_key import revoke_key
+from services.edge.app.rotate_key import rotate_key
 from services.edge.domain import queries, shapes
 from services.edge.domain.json_values import Reader
-from services.edge.domain.keys import Key, Scope
+from services.edge.domain.keys import LONGEST_GRACE_S, Key, Scope
 from services.edge.ports import Keys, Random
 from services.edge.routes.answers import answer, nothing
 from services.edge.routes.bodies import read_object
@@ -27,6 +28,19 @@ KEY_SCHEMA: dict[str, Any] = {
         "tenant": {"type": "string", "maxLength": 64},
         "scopes": {"type": "array", "minItems": 1, "items": {"enum": [scope.value for scope in Scope]}},
         "expires_at": {"type": ["string", "null"], "format": "date-time"},
+    },
+}
+ROTATE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "grace_s": {
+            "type": "number",
+            "minimum": 0,
+            "maximum": LONGEST_GRACE_S,
+            "default": 0,
+            "description": "For how long the old text still holds.",
+        },
     },
 }
 
@@ -54,6 +68,16 @@ class KeyRoutes:
         keys, following = await list_keys(self._store, asked.query("tenant") or "", token, size)
         return answer(shapes.KeyList([_record(key) for key in keys], following))
 
+    async def rotate(self, asked: Asked) -> Response:
+        """200 with the new text, which is shown this once; the old one ends now, or after the grace asked for."""
+        body = await read_object(asked.request, SMALL_BODY_BYTES, optional=True)
+        grace_s = body.seconds("grace_s", 0, LONGEST_GRACE_S) or 0.0
+        body.finish()
+        key, text = await rotate_key(
+            self._store, self._authenticator, self._world, self._random, asked.path("key_id"), grace_s
+        )
+        return answer(shapes.NewKey(key.id, text))
+
     async def revoke(self, asked: Asked) -> Response:
         """204; the key is refused everywhere within five seconds."""
         await revoke_key(self._store, self._authenticator, self._world, asked.path("key_id"))
@@ -73,6 +97,12 @@ class KeyRoutes:
                 codes=("validation_failed",),
             ),
             Operation(
+                "rotateKey", "POST", f"{at}/{{key_id}}:rotate", self.rotate,
+                "Give a key a new text, shown this once; the old one may hold for a while.", ADMINS,
+                answer=shapes.NewKey, takes=ROTATE_SCHEMA, types=frozenset({JSON}),
+                codes=("malformed_request", "validation_failed", "not_found", "conflict"),
+            ),
+            Operation(
                 "revokeKey", "DELETE", f"{at}/{{key_id}}", self.revoke, "End a key.", ADMINS, 204,
                 codes=("not_found", "conflict"),
             ),
@@ -90,4 +120,6 @@ def _time(body: Reader) -> datetime | None:
 
 
 def _record(key: Key) -> shapes.KeyRecord:
-    return shapes.KeyRecord(key.id, key.tenant, sorted(key.scopes), key.created_at, key.expires_at, key.revoked_at)
+    return shapes.KeyRecord(
+        key.id, key.tenant, sorted(key.scopes), key.created_at, key.expires_at, key.revoked_at, key.former_until
+    )

@@ -6,38 +6,47 @@ from dataclasses import replace
 from datetime import datetime
 
 from libs.faults.fault import Fault
-from services.edge.domain.keys import Key
+from services.edge.domain.keys import Kept, Key
 
 
 class MemoryKeys:
     """Implements `ports.Keys`."""
 
     def __init__(self) -> None:
-        self._keys: dict[str, tuple[Key, str]] = {}
+        self._keys: dict[str, Kept] = {}
 
     async def add(self, key: Key, digest: str) -> None:
         """See the port."""
         if key.id in self._keys:
             raise Fault.of("conflict", f"key {key.id} exists")
-        self._keys[key.id] = (key, digest)
+        self._keys[key.id] = Kept(key, digest)
 
-    async def find(self, key_id: str) -> tuple[Key, str] | None:
+    async def find(self, key_id: str) -> Kept | None:
         """See the port."""
         return self._keys.get(key_id)
 
     async def page(self, tenant: str, before: str, size: int) -> list[Key]:
         """See the port."""
-        found = (self._keys[key_id][0] for key_id in sorted(self._keys, reverse=True) if not before or key_id < before)
+        found = (self._keys[key_id].key for key_id in sorted(self._keys, reverse=True) if not before or key_id < before)
         return [key for key in found if not tenant or key.tenant == tenant][:size]
 
     async def revoke(self, key_id: str, now: datetime) -> Key | None:
         """See the port."""
-        found = self._keys.get(key_id)
-        if found is None:
+        kept = self._keys.get(key_id)
+        if kept is None:
             return None
-        ended = replace(found[0], revoked_at=found[0].revoked_at or now)
-        self._keys[key_id] = (ended, found[1])
+        ended = replace(kept.key, revoked_at=kept.key.revoked_at or now)
+        self._keys[key_id] = replace(kept, key=ended)
         return ended
+
+    async def rotate(self, key_id: str, digest: str, now: datetime, former_until: datetime) -> Key | None:
+        """See the port."""
+        kept = self._keys.get(key_id)
+        if kept is None or kept.key.revoked_at or (kept.key.expires_at and kept.key.expires_at <= now):
+            return None
+        rotated = replace(kept.key, former_until=former_until)
+        self._keys[key_id] = Kept(rotated, digest, kept.digest)
+        return rotated
 
 
 class MemoryOwners:

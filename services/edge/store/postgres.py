@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_once
 
 from libs.store.database import Database
-from services.edge.domain.keys import Key, Scope
+from services.edge.domain.keys import Kept, Key, Scope
 from services.edge.store.tables import artifact_owners, keys, request_counts
 
 LEFT_BEHIND = 60
@@ -35,11 +35,11 @@ class PostgresKeys:
         async with self._database.unit() as tx:
             await tx.execute(insert(keys).values(**row))
 
-    async def find(self, key_id: str) -> tuple[Key, str] | None:
+    async def find(self, key_id: str) -> Kept | None:
         """See the port."""
         async with self._database.read() as tx:
             row = (await tx.execute(select(keys).where(keys.c.id == key_id))).one_or_none()
-        return (_key(row), row.digest) if row else None
+        return Kept(_key(row), row.digest, row.former_digest or "") if row else None
 
     async def page(self, tenant: str, before: str, size: int) -> list[Key]:
         """See the port."""
@@ -56,6 +56,15 @@ class PostgresKeys:
         ended = update(keys).where(keys.c.id == key_id).values(revoked_at=func.coalesce(keys.c.revoked_at, now))
         async with self._database.unit() as tx:
             row = (await tx.execute(ended.returning(keys))).one_or_none()
+        return _key(row) if row else None
+
+    async def rotate(self, key_id: str, digest: str, now: datetime, former_until: datetime) -> Key | None:
+        """See the port."""
+        stands = keys.c.revoked_at.is_(None) & (keys.c.expires_at.is_(None) | (keys.c.expires_at > now))
+        rotated = update(keys).where(keys.c.id == key_id, stands)
+        rotated = rotated.values(digest=digest, former_digest=keys.c.digest, former_until=former_until)
+        async with self._database.unit() as tx:
+            row = (await tx.execute(rotated.returning(keys))).one_or_none()
         return _key(row) if row else None
 
 
@@ -114,4 +123,4 @@ class PostgresCounts:
 
 def _key(row: Any) -> Key:
     scopes = frozenset(Scope(name) for name in row.scopes)
-    return Key(row.id, row.tenant, scopes, row.created_at, row.expires_at, row.revoked_at)
+    return Key(row.id, row.tenant, scopes, row.created_at, row.expires_at, row.revoked_at, row.former_until)

@@ -15,6 +15,8 @@ keys = Table(
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("expires_at", DateTime(timezone=True)),
     Column("revoked_at", DateTime(timezone=True)),
+    Column("former_digest", Text),
+    Column("former_until", DateTime(timezone=True)),
     Index("keys_of_tenant", "tenant", "id"),
 )
 

@@ -14,4 +14,5 @@ def key_to_proto(key: Key) -> key_pb2.Key:
         create_time=time_to_proto(key.created_at),
         expire_time=time_to_proto(key.expires_at),
         revoke_time=time_to_proto(key.revoked_at),
+        former_expire_time=time_to_proto(key.former_until),
     )

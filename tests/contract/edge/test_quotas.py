@@ -112,7 +112,7 @@ async def test_replicas_share_a_quota() -> None:
     """AUTH-2: two replicas let in one quota between them, but for what both let in since they last spoke."""
     world, clock = steered_world()
     told, counts = _Told(), MemoryCounts()
-    one, other = [RequestQuotas(told, counts, world) for _ in range(2)]  # type: ignore[arg-type]
+    one, other = [RequestQuotas(told, counts, world) for _ in range(2)]
 
     async def let_in(replica: RequestQuotas, tries: int) -> int:
         return sum([(await replica.admit("studio"))[1] is None for _ in range(tries)])

@@ -9,7 +9,7 @@ import pytest
 from libs.store.database import Database
 from libs.store.migrations import differences, migrate
 from services.edge.compose import SCHEMA, VERSIONS
-from services.edge.domain.keys import Key, Scope
+from services.edge.domain.keys import Kept, Key, Scope
 from services.edge.ports import Keys, Owners, RequestCounts
 from services.edge.store.memory import MemoryCounts, MemoryKeys, MemoryOwners
 from services.edge.store.postgres import PostgresCounts, PostgresKeys, PostgresOwners
@@ -46,7 +46,7 @@ async def test_a_key_comes_back_as_it_was(stores: tuple[Keys, Owners]) -> None:
     """AUTH-1: a key is found by its id with its digest, and by nothing else."""
     keys, _ = stores
     await keys.add(key("k1"), "d1")
-    assert await keys.find("k1") == (key("k1"), "d1")
+    assert await keys.find("k1") == Kept(key("k1"), "d1")
     assert await keys.find("k2") is None
 
 
@@ -67,7 +67,7 @@ async def test_a_key_ends_once(stores: tuple[Keys, Owners]) -> None:
     ended = replace(key("k1"), revoked_at=START)
     assert await keys.revoke("k1", START) == ended
     assert await keys.revoke("k1", START + timedelta(hours=1)) == ended
-    assert await keys.find("k1") == (ended, "d1")
+    assert await keys.find("k1") == Kept(ended, "d1")
     assert await keys.revoke("none", START) is None
 
 
@@ -87,6 +87,26 @@ async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
     """OPS-7: the migrated schema and the declared tables are the same."""
     await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)
     assert await differences(pg_url, schema=SCHEMA, metadata=metadata) == []
+
+
+async def test_a_rotated_key_keeps_one_former_secret(stores: tuple[Keys, Owners]) -> None:
+    """AUTH-1: rotation replaces the digest and keeps the one before it alone; a key that has ended is not rotated."""
+    keys, _ = stores
+    await keys.add(key("k1"), "d1")
+    until = START + timedelta(hours=1)
+    rotated = await keys.rotate("k1", "d2", START, until)
+    assert rotated == replace(key("k1"), former_until=until)
+    assert await keys.find("k1") == Kept(rotated, "d2", "d1")
+    again = await keys.rotate("k1", "d3", START, START)
+    assert again is not None
+    assert await keys.find("k1") == Kept(again, "d3", "d2")
+    assert await keys.rotate("k1", "d4", START + timedelta(days=1), until) is None
+    await keys.revoke("k1", START)
+    assert await keys.rotate("k1", "d4", START, until) is None
+    assert await keys.rotate("none", "d4", START, until) is None
+    kept = await keys.find("k1")
+    assert kept is not None
+    assert kept.digest == "d3"
 
 
 @pytest.fixture

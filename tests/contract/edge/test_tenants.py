@@ -27,6 +27,7 @@ OPERATOR_ROUTES = [
 ]  # fmt: skip
 ADMIN_ROUTES = [
     ("GET", "/v1/operator/keys"), ("POST", "/v1/operator/keys"), ("DELETE", "/v1/operator/keys/k1"),
+    ("POST", "/v1/operator/keys/k1:rotate"),
 ]  # fmt: skip
 FOREIGN_ROUTES = [
     ("GET", "/v1/runs/r1"), ("GET", "/v1/runs/r1/join"), ("GET", "/v1/runs/r1/events"), ("GET", "/v1/runs/r1/stream"),
@@ -112,6 +113,7 @@ async def test_keys_are_shown_once_and_stored_hashed(edge: EdgeHouse) -> None:
                 "created_at": "2026-01-01T12:00:00Z",
                 "expires_at": "2026-01-02T00:00:00Z",
                 "revoked_at": None,
+                "former_until": None,
             }
         ]
         assert (await admin.get("/v1/operator/keys", params={"tenant": "other"})).json()["keys"] == []
@@ -149,6 +151,49 @@ async def test_revoked_keys_end_at_once_here(edge: EdgeHouse) -> None:
         check(await admin.delete("/v1/operator/keys/admin"), 409, "conflict")
 
 
+async def test_a_key_is_given_a_new_secret(edge: EdgeHouse) -> None:
+    """AUTH-1: a rotated key keeps id, tenant and scopes; its old text ends at once, or after the grace asked for."""
+    key_id, first = await edge.key()
+    path = f"/v1/operator/keys/{key_id}:rotate"
+    async with edge.admin as admin:
+        assert (await edge.client(first).get("/v1/runs")).status_code == 200
+        second = (await admin.post(path, json={"grace_s": 3600})).json()
+        assert second["id"] == key_id
+        assert second["key"] != first
+        for text in (first, second["key"]):
+            assert (await edge.client(text).get("/v1/runs")).status_code == 200
+        (record,) = (await admin.get("/v1/operator/keys")).json()["keys"]
+        assert record["former_until"] == "2026-01-01T13:00:00Z"
+        edge.clock.advance(3600)
+        check(await edge.client(first).get("/v1/runs"), 401, "unauthenticated")
+        third = (await admin.post(path)).json()["key"]
+        problem = check(await edge.client(second["key"]).get("/v1/runs"), 401, "unauthenticated")
+        assert "a new secret" in problem["detail"]
+        assert (await edge.client(third).get("/v1/runs")).status_code == 200
+        for grace in (-1, 30 * 86_400 + 1, "x"):
+            problem = check(await admin.post(path, json={"grace_s": grace}), 422, "validation_failed")
+            assert problem["errors"][0]["pointer"] == "/grace_s"
+        check(await admin.post("/v1/operator/keys/none:rotate"), 404, "not_found")
+        check(await admin.post("/v1/operator/keys/admin:rotate"), 409, "conflict")
+        await admin.delete(f"/v1/operator/keys/{key_id}")
+        check(await admin.post(path), 409, "conflict")
+        check(await edge.client(third).get("/v1/runs"), 401, "unauthenticated")
+
+
+async def test_a_former_secret_does_not_outlive_its_key(edge: EdgeHouse) -> None:
+    """AUTH-1: neither a grace longer than the key nor a second rotation prolongs a text."""
+    key_id, first = await edge.key(expires_at="2026-01-01T12:00:10Z")
+    async with edge.admin as admin:
+        path = f"/v1/operator/keys/{key_id}:rotate"
+        second = (await admin.post(path, json={"grace_s": 60})).json()["key"]
+        assert (await edge.client(first).get("/v1/runs")).status_code == 200
+        await admin.post(path, json={"grace_s": 60})
+        check(await edge.client(first).get("/v1/runs"), 401, "unauthenticated")
+        assert (await edge.client(second).get("/v1/runs")).status_code == 200
+        edge.clock.advance(10)
+        check(await edge.client(second).get("/v1/runs"), 401, "unauthenticated")
+
+
 async def test_keys_expire(edge: EdgeHouse) -> None:
     """AUTH-1: a key ends at its time, also when its answer was remembered the moment before."""
     _, text = await edge.key(expires_at="2026-01-01T12:00:10Z")
@@ -180,6 +225,11 @@ async def test_keys_over_grpc(edge: EdgeHouse) -> None:
     assert [key.id for key in listed.keys] == [made.key.id]
     async with edge.client(made.secret) as client:
         assert (await client.get("/v1/runs")).status_code == 200
+    turned = await stub.RotateKey(key_service_pb2.RotateKeyRequest(key_id=made.key.id, grace={"seconds": 9}), timeout=5)
+    assert turned.key.former_expire_time.ToSeconds() == edge.clock.now().timestamp() + 9
+    for secret in (made.secret, turned.secret):
+        known = await stub.Authenticate(key_service_pb2.AuthenticateRequest(secret=secret), timeout=5)
+        assert known.key.id == made.key.id
     ended = await stub.RevokeKey(key_service_pb2.RevokeKeyRequest(key_id=made.key.id), timeout=5)
     assert ended.key.HasField("revoke_time")
     with pytest.raises(Fault) as caught:

@@ -15,6 +15,7 @@ from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
 from cli.commands.doctor import doctor
 from cli.commands.explain import explain
+from cli.commands.keys import keys
 from cli.commands.models import models, price
 from cli.commands.run import run
 from cli.commands.supply import supply
@@ -255,3 +256,13 @@ def test_columns_are_respected_in_a_pipe() -> None:
     """OPS-8: COLUMNS says the width where no terminal does; without it there is room for a table."""
     assert output.width(io.StringIO(), {"COLUMNS": "60"}) is None
     assert output.width(io.StringIO(), {}) == output.PIPED_WIDTH
+
+
+def test_a_key_is_rotated_and_shown_once() -> None:
+    """AUTH-1: the new text goes to stdout alone, whole, for people and for machines."""
+    server = FakeServer({"/v1/operator/keys/K1:rotate": {"id": "K1", "key": "pm_K1_x"}})
+    said = invoke(keys, server, "rotate", "K1", "--grace", "60")
+    assert "key pm_K1_x" in said.stdout
+    assert "shown this once" in said.stderr
+    assert server.asked == [("POST", "/v1/operator/keys/K1:rotate", {"grace_s": 60.0})]
+    assert json.loads(invoke(keys, server, "rotate", "K1", "--json").stdout) == {"id": "K1", "key": "pm_K1_x"}

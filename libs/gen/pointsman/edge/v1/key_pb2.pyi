@@ -31,6 +31,7 @@ class Key(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     REVOKE_TIME_FIELD_NUMBER: _builtins.int
+    FORMER_EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Its id."""
     tenant: _builtins.str
@@ -51,6 +52,10 @@ class Key(_message.Message):
     def revoke_time(self) -> _timestamp_pb2.Timestamp:
         """When it was revoked."""
 
+    @_builtins.property
+    def former_expire_time(self) -> _timestamp_pb2.Timestamp:
+        """While the secret before the last rotation still holds: until when."""
+
     def __init__(
         self,
         *,
@@ -60,10 +65,11 @@ class Key(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         expire_time: _timestamp_pb2.Timestamp | None = ...,
         revoke_time: _timestamp_pb2.Timestamp | None = ...,
+        former_expire_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "revoke_time", b"revoke_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "former_expire_time", b"former_expire_time", "revoke_time", b"revoke_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "id", b"id", "revoke_time", b"revoke_time", "scopes", b"scopes", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "former_expire_time", b"former_expire_time", "id", b"id", "revoke_time", b"revoke_time", "scopes", b"scopes", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -22,33 +22,38 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from pointsman.edge.v1 import key_pb2 as pointsman_dot_edge_dot_v1_dot_key__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#pointsman/edge/v1/key_service.proto\x12\x11pointsman.edge.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bpointsman/edge/v1/key.proto\"c\n\x10\x43reateKeyRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06scopes\x18\x02 \x03(\t\x12/\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x11\x43reateKeyResponse\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x0e\n\x06secret\x18\x02 \x01(\t\"H\n\x0fListKeysRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Q\n\x10ListKeysResponse\x12$\n\x04keys\x18\x01 \x03(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x10RevokeKeyRequest\x12\x0e\n\x06key_id\x18\x01 \x01(\t\"8\n\x11RevokeKeyResponse\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\"%\n\x13\x41uthenticateRequest\x12\x0e\n\x06secret\x18\x01 \x01(\t\";\n\x14\x41uthenticateResponse\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key2\xf2\x02\n\nKeyService\x12V\n\tCreateKey\x12#.pointsman.edge.v1.CreateKeyRequest\x1a$.pointsman.edge.v1.CreateKeyResponse\x12S\n\x08ListKeys\x12\".pointsman.edge.v1.ListKeysRequest\x1a#.pointsman.edge.v1.ListKeysResponse\x12V\n\tRevokeKey\x12#.pointsman.edge.v1.RevokeKeyRequest\x1a$.pointsman.edge.v1.RevokeKeyResponse\x12_\n\x0c\x41uthenticate\x12&.pointsman.edge.v1.AuthenticateRequest\x1a\'.pointsman.edge.v1.AuthenticateResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#pointsman/edge/v1/key_service.proto\x12\x11pointsman.edge.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bpointsman/edge/v1/key.proto\"c\n\x10\x43reateKeyRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06scopes\x18\x02 \x03(\t\x12/\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"H\n\x11\x43reateKeyResponse\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x0e\n\x06secret\x18\x02 \x01(\t\"H\n\x0fListKeysRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"Q\n\x10ListKeysResponse\x12$\n\x04keys\x18\x01 \x03(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x10RevokeKeyRequest\x12\x0e\n\x06key_id\x18\x01 \x01(\t\"8\n\x11RevokeKeyResponse\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\"L\n\x10RotateKeyRequest\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12(\n\x05grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"H\n\x11RotateKeyResponse\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x0e\n\x06secret\x18\x02 \x01(\t\"%\n\x13\x41uthenticateRequest\x12\x0e\n\x06secret\x18\x01 \x01(\t\";\n\x14\x41uthenticateResponse\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key2\xca\x03\n\nKeyService\x12V\n\tCreateKey\x12#.pointsman.edge.v1.CreateKeyRequest\x1a$.pointsman.edge.v1.CreateKeyResponse\x12S\n\x08ListKeys\x12\".pointsman.edge.v1.ListKeysRequest\x1a#.pointsman.edge.v1.ListKeysResponse\x12V\n\tRevokeKey\x12#.pointsman.edge.v1.RevokeKeyRequest\x1a$.pointsman.edge.v1.RevokeKeyResponse\x12V\n\tRotateKey\x12#.pointsman.edge.v1.RotateKeyRequest\x1a$.pointsman.edge.v1.RotateKeyResponse\x12_\n\x0c\x41uthenticate\x12&.pointsman.edge.v1.AuthenticateRequest\x1a\'.pointsman.edge.v1.AuthenticateResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.edge.v1.key_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CREATEKEYREQUEST']._serialized_start=120
-  _globals['_CREATEKEYREQUEST']._serialized_end=219
-  _globals['_CREATEKEYRESPONSE']._serialized_start=221
-  _globals['_CREATEKEYRESPONSE']._serialized_end=293
-  _globals['_LISTKEYSREQUEST']._serialized_start=295
-  _globals['_LISTKEYSREQUEST']._serialized_end=367
-  _globals['_LISTKEYSRESPONSE']._serialized_start=369
-  _globals['_LISTKEYSRESPONSE']._serialized_end=450
-  _globals['_REVOKEKEYREQUEST']._serialized_start=452
-  _globals['_REVOKEKEYREQUEST']._serialized_end=486
-  _globals['_REVOKEKEYRESPONSE']._serialized_start=488
-  _globals['_REVOKEKEYRESPONSE']._serialized_end=544
-  _globals['_AUTHENTICATEREQUEST']._serialized_start=546
-  _globals['_AUTHENTICATEREQUEST']._serialized_end=583
-  _globals['_AUTHENTICATERESPONSE']._serialized_start=585
-  _globals['_AUTHENTICATERESPONSE']._serialized_end=644
-  _globals['_KEYSERVICE']._serialized_start=647
-  _globals['_KEYSERVICE']._serialized_end=1017
+  _globals['_CREATEKEYREQUEST']._serialized_start=152
+  _globals['_CREATEKEYREQUEST']._serialized_end=251
+  _globals['_CREATEKEYRESPONSE']._serialized_start=253
+  _globals['_CREATEKEYRESPONSE']._serialized_end=325
+  _globals['_LISTKEYSREQUEST']._serialized_start=327
+  _globals['_LISTKEYSREQUEST']._serialized_end=399
+  _globals['_LISTKEYSRESPONSE']._serialized_start=401
+  _globals['_LISTKEYSRESPONSE']._serialized_end=482
+  _globals['_REVOKEKEYREQUEST']._serialized_start=484
+  _globals['_REVOKEKEYREQUEST']._serialized_end=518
+  _globals['_REVOKEKEYRESPONSE']._serialized_start=520
+  _globals['_REVOKEKEYRESPONSE']._serialized_end=576
+  _globals['_ROTATEKEYREQUEST']._serialized_start=578
+  _globals['_ROTATEKEYREQUEST']._serialized_end=654
+  _globals['_ROTATEKEYRESPONSE']._serialized_start=656
+  _globals['_ROTATEKEYRESPONSE']._serialized_end=728
+  _globals['_AUTHENTICATEREQUEST']._serialized_start=730
+  _globals['_AUTHENTICATEREQUEST']._serialized_end=767
+  _globals['_AUTHENTICATERESPONSE']._serialized_start=769
+  _globals['_AUTHENTICATERESPONSE']._serialized_end=828
+  _globals['_KEYSERVICE']._serialized_start=831
+  _globals['_KEYSERVICE']._serialized_end=1289
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ Keys: who is calling."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -185,6 +186,62 @@ class RevokeKeyResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RevokeKeyResponse: _TypeAlias = RevokeKeyResponse  # noqa: Y015
+
+@_typing.final
+class RotateKeyRequest(_message.Message):
+    """Gives a key a new secret."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_ID_FIELD_NUMBER: _builtins.int
+    GRACE_FIELD_NUMBER: _builtins.int
+    key_id: _builtins.str
+    """Required. Its id."""
+    @_builtins.property
+    def grace(self) -> _duration_pb2.Duration:
+        """How long the old secret lives on, at most 30 days; absent = not at all."""
+
+    def __init__(
+        self,
+        *,
+        key_id: _builtins.str = ...,
+        grace: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["grace", b"grace"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grace", b"grace", "key_id", b"key_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RotateKeyRequest: _TypeAlias = RotateKeyRequest  # noqa: Y015
+
+@_typing.final
+class RotateKeyResponse(_message.Message):
+    """The key after it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
+    secret: _builtins.str
+    """Required. The new secret, shown this once."""
+    @_builtins.property
+    def key(self) -> _key_pb2.Key:
+        """Its record."""
+
+    def __init__(
+        self,
+        *,
+        key: _key_pb2.Key | None = ...,
+        secret: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["key", b"key"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "secret", b"secret"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RotateKeyResponse: _TypeAlias = RotateKeyResponse  # noqa: Y015
 
 @_typing.final
 class AuthenticateRequest(_message.Message):

@@ -50,6 +50,11 @@ class KeyServiceStub:
                 request_serializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RevokeKeyRequest.SerializeToString,
                 response_deserializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RevokeKeyResponse.FromString,
                 _registered_method=True)
+        self.RotateKey = channel.unary_unary(
+                '/pointsman.edge.v1.KeyService/RotateKey',
+                request_serializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RotateKeyRequest.SerializeToString,
+                response_deserializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RotateKeyResponse.FromString,
+                _registered_method=True)
         self.Authenticate = channel.unary_unary(
                 '/pointsman.edge.v1.KeyService/Authenticate',
                 request_serializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.AuthenticateRequest.SerializeToString,
@@ -82,6 +87,13 @@ class KeyServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RotateKey(self, request, context):
+        """Gives a key a new secret; the old one may live on for a while.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Authenticate(self, request, context):
         """Tells whose a secret is, or UNAUTHENTICATED.
         """
@@ -106,6 +118,11 @@ def add_KeyServiceServicer_to_server(servicer, server):
                     servicer.RevokeKey,
                     request_deserializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RevokeKeyRequest.FromString,
                     response_serializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RevokeKeyResponse.SerializeToString,
+            ),
+            'RotateKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.RotateKey,
+                    request_deserializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RotateKeyRequest.FromString,
+                    response_serializer=pointsman_dot_edge_dot_v1_dot_key__service__pb2.RotateKeyResponse.SerializeToString,
             ),
             'Authenticate': grpc.unary_unary_rpc_method_handler(
                     servicer.Authenticate,
@@ -195,6 +212,33 @@ class KeyService:
             '/pointsman.edge.v1.KeyService/RevokeKey',
             pointsman_dot_edge_dot_v1_dot_key__service__pb2.RevokeKeyRequest.SerializeToString,
             pointsman_dot_edge_dot_v1_dot_key__service__pb2.RevokeKeyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RotateKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.edge.v1.KeyService/RotateKey',
+            pointsman_dot_edge_dot_v1_dot_key__service__pb2.RotateKeyRequest.SerializeToString,
+            pointsman_dot_edge_dot_v1_dot_key__service__pb2.RotateKeyResponse.FromString,
             options,
             channel_credentials,
             insecure,

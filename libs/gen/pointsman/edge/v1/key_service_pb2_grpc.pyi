@@ -39,6 +39,8 @@ class KeyServiceStub:
     """The keys on record."""
     RevokeKey: _grpc.UnaryUnaryMultiCallable[_key_service_pb2.RevokeKeyRequest, _key_service_pb2.RevokeKeyResponse]
     """Ends a key, effective within five seconds everywhere."""
+    RotateKey: _grpc.UnaryUnaryMultiCallable[_key_service_pb2.RotateKeyRequest, _key_service_pb2.RotateKeyResponse]
+    """Gives a key a new secret; the old one may live on for a while."""
     Authenticate: _grpc.UnaryUnaryMultiCallable[_key_service_pb2.AuthenticateRequest, _key_service_pb2.AuthenticateResponse]
     """Tells whose a secret is, or UNAUTHENTICATED."""
 
@@ -53,6 +55,8 @@ class KeyServiceAsyncStub(KeyServiceStub):
     """The keys on record."""
     RevokeKey: _aio.UnaryUnaryMultiCallable[_key_service_pb2.RevokeKeyRequest, _key_service_pb2.RevokeKeyResponse]  # type: ignore[assignment]
     """Ends a key, effective within five seconds everywhere."""
+    RotateKey: _aio.UnaryUnaryMultiCallable[_key_service_pb2.RotateKeyRequest, _key_service_pb2.RotateKeyResponse]  # type: ignore[assignment]
+    """Gives a key a new secret; the old one may live on for a while."""
     Authenticate: _aio.UnaryUnaryMultiCallable[_key_service_pb2.AuthenticateRequest, _key_service_pb2.AuthenticateResponse]  # type: ignore[assignment]
     """Tells whose a secret is, or UNAUTHENTICATED."""
 
@@ -82,6 +86,14 @@ class KeyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_key_service_pb2.RevokeKeyResponse, _abc.Awaitable[_key_service_pb2.RevokeKeyResponse]]:
         """Ends a key, effective within five seconds everywhere."""
+
+    @_abc_1.abstractmethod
+    def RotateKey(
+        self,
+        request: _key_service_pb2.RotateKeyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_key_service_pb2.RotateKeyResponse, _abc.Awaitable[_key_service_pb2.RotateKeyResponse]]:
+        """Gives a key a new secret; the old one may live on for a while."""
 
     @_abc_1.abstractmethod
     def Authenticate(
