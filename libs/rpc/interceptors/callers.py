@@ -13,6 +13,9 @@ from libs.rpc.loopback_context import LoopbackContext
 from libs.rpc.tls import Tls
 
 
+NOBODY = frozenset[str]()
+
+
 class CallersInterceptor:
     """Refuses with Fault `forbidden` what the table does not allow.
 
@@ -28,22 +31,24 @@ class CallersInterceptor:
     def opened(self, call: IncomingCall) -> None:
         """Let the call pass, or say who may not call what."""
         said = call.metadata.get(CALLER, "")
+        allowed = self._table.get(call.method.path, NOBODY)
         proved = None
         if self._tls is not None and type(call.context) is not LoopbackContext:
             proved = self._tls.certified(call.context.auth_context())
-        if proved is None:
-            callers = frozenset((said,)) if said in self._contexts else None
-        elif said in self._contexts and said not in proved:
-            raise Fault.of(
-                "forbidden", f"the caller says that it is {said!r}; its certificate is for {_listed(proved)}"
-            )
-        else:
-            callers = frozenset((said,)) if said in proved else proved
-        if callers is not None and not callers & self._table.get(call.method.path, frozenset()):
-            raise Fault.of("forbidden", f"{_listed(callers)} may not call {call.method.path}")
+        if proved is not None:
+            _hold(proved, said if said in self._contexts else "", allowed, call.method.path)
+        elif said not in allowed and said in self._contexts:
+            raise Fault.of("forbidden", f"{said} may not call {call.method.path}")
 
     def closed(self, call: IncomingCall) -> None:
         """Nothing: what was allowed is done."""
+
+
+def _hold(proved: frozenset[str], said: str, allowed: frozenset[str], path: str) -> None:
+    if said and said not in proved:
+        raise Fault.of("forbidden", f"the caller says that it is {said!r}; its certificate is for {_listed(proved)}")
+    if said not in allowed if said else not proved & allowed:
+        raise Fault.of("forbidden", f"{said or _listed(proved)} may not call {path}")
 
 
 def _listed(contexts: frozenset[str]) -> str:
