@@ -12,7 +12,6 @@ from libs.rpc.interceptors.incoming import IncomingCall
 from libs.rpc.loopback_context import LoopbackContext
 from libs.rpc.tls import Tls
 
-
 NOBODY = frozenset[str]()
 
 
