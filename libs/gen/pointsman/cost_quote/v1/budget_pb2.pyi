@@ -309,6 +309,9 @@ class Entry(_message.Message):
     SPENT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    HARD_FIELD_NUMBER: _builtins.int
+    SOFT_FIELD_NUMBER: _builtins.int
+    DEADLINE_TIME_FIELD_NUMBER: _builtins.int
     budget_id: _builtins.str
     """Required. The budget."""
     sequence: _builtins.int
@@ -331,6 +334,18 @@ class Entry(_message.Message):
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """Required. When."""
 
+    @_builtins.property
+    def hard(self) -> Global___Amounts:
+        """The hard limits after it, where limits were changed."""
+
+    @_builtins.property
+    def soft(self) -> Global___Amounts:
+        """The soft limits after it, where limits were changed."""
+
+    @_builtins.property
+    def deadline_time(self) -> _timestamp_pb2.Timestamp:
+        """The deadline after it, where limits were changed and there is one."""
+
     def __init__(
         self,
         *,
@@ -342,14 +357,43 @@ class Entry(_message.Message):
         spent: Global___Amounts | None = ...,
         reason: _builtins.str = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        hard: Global___Amounts | None = ...,
+        soft: Global___Amounts | None = ...,
+        deadline_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "held", b"held", "spent", b"spent"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "deadline_time", b"deadline_time", "hard", b"hard", "held", b"held", "soft", b"soft", "spent", b"spent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "create_time", b"create_time", "held", b"held", "hold_id", b"hold_id", "kind", b"kind", "reason", b"reason", "sequence", b"sequence", "spent", b"spent"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "create_time", b"create_time", "deadline_time", b"deadline_time", "hard", b"hard", "held", b"held", "hold_id", b"hold_id", "kind", b"kind", "reason", b"reason", "sequence", b"sequence", "soft", b"soft", "spent", b"spent"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Entry: _TypeAlias = Entry  # noqa: Y015
+
+@_typing.final
+class LedgerMismatch(_message.Message):
+    """A budget whose figures contradict its entries or its Holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUDGET_ID_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    budget_id: _builtins.str
+    """Required. The budget."""
+    message: _builtins.str
+    """Required. What is wrong, one sentence."""
+    def __init__(
+        self,
+        *,
+        budget_id: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LedgerMismatch: _TypeAlias = LedgerMismatch  # noqa: Y015
 
 @_typing.final
 class HoldRefusal(_message.Message):
@@ -362,6 +406,10 @@ class HoldRefusal(_message.Message):
     DIMENSION_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     VALUE_CLASS_FIELD_NUMBER: _builtins.int
+    HARD_FIELD_NUMBER: _builtins.int
+    SPENT_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    ASKED_FIELD_NUMBER: _builtins.int
     budget_id: _builtins.str
     """Required. The budget that refused."""
     level: _builtins.str
@@ -372,6 +420,22 @@ class HoldRefusal(_message.Message):
     """Required. One sentence with the figures."""
     value_class: Global___ValueClass.ValueType
     """What its limits do."""
+    @_builtins.property
+    def hard(self) -> Global___Amounts:
+        """Required. Its hard limits."""
+
+    @_builtins.property
+    def spent(self) -> Global___Amounts:
+        """Required. What is booked there."""
+
+    @_builtins.property
+    def held(self) -> Global___Amounts:
+        """Required. What is reserved there."""
+
+    @_builtins.property
+    def asked(self) -> Global___Amounts:
+        """Required. What was asked, in its currency."""
+
     def __init__(
         self,
         *,
@@ -380,10 +444,14 @@ class HoldRefusal(_message.Message):
         dimension: _builtins.str = ...,
         message: _builtins.str = ...,
         value_class: Global___ValueClass.ValueType = ...,
+        hard: Global___Amounts | None = ...,
+        spent: Global___Amounts | None = ...,
+        held: Global___Amounts | None = ...,
+        asked: Global___Amounts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "hard", b"hard", "held", b"held", "spent", b"spent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "dimension", b"dimension", "level", b"level", "message", b"message", "value_class", b"value_class"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "budget_id", b"budget_id", "dimension", b"dimension", "hard", b"hard", "held", b"held", "level", b"level", "message", b"message", "spent", b"spent", "value_class", b"value_class"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,6 +6,7 @@ Budgets: what may be spent, what is reserved, what was spent."""
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from pointsman.cost_quote.v1 import budget_pb2 as _budget_pb2
 import builtins as _builtins
@@ -80,6 +81,7 @@ class ChangeLimitsRequest(_message.Message):
     SOFT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    DEADLINE_TIME_FIELD_NUMBER: _builtins.int
     budget_id: _builtins.str
     """Required. The budget."""
     reason: _builtins.str
@@ -94,6 +96,10 @@ class ChangeLimitsRequest(_message.Message):
     def soft(self) -> _budget_pb2.Amounts:
         """The new soft limits, all dimensions; absent = they stay."""
 
+    @_builtins.property
+    def deadline_time(self) -> _timestamp_pb2.Timestamp:
+        """The new deadline; absent = it stays."""
+
     def __init__(
         self,
         *,
@@ -102,10 +108,11 @@ class ChangeLimitsRequest(_message.Message):
         soft: _budget_pb2.Amounts | None = ...,
         reason: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        deadline_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["hard", b"hard", "soft", b"soft"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deadline_time", b"deadline_time", "hard", b"hard", "soft", b"soft"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "hard", b"hard", "reason", b"reason", "request_id", b"request_id", "soft", b"soft"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "deadline_time", b"deadline_time", "hard", b"hard", "reason", b"reason", "request_id", b"request_id", "soft", b"soft"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -222,10 +229,13 @@ class SettleRequest(_message.Message):
     HOLD_ID_FIELD_NUMBER: _builtins.int
     AMOUNTS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    CORRECT_FIELD_NUMBER: _builtins.int
     hold_id: _builtins.str
     """Required. The Hold."""
     reason: _builtins.str
     """Why, for the record."""
+    correct: _builtins.bool
+    """Replaces what was booked before, also for a Hold that was released: a charge, or a refund, that was found later."""
     @_builtins.property
     def amounts(self) -> _budget_pb2.Amounts:
         """Required. What it really cost; more than was held is booked too, and told as an anomaly."""
@@ -236,10 +246,11 @@ class SettleRequest(_message.Message):
         hold_id: _builtins.str = ...,
         amounts: _budget_pb2.Amounts | None = ...,
         reason: _builtins.str = ...,
+        correct: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts", "hold_id", b"hold_id", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts", "correct", b"correct", "hold_id", b"hold_id", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -253,6 +264,7 @@ class SettleResponse(_message.Message):
 
     HOLD_FIELD_NUMBER: _builtins.int
     SOFT_LIMIT_BUDGET_IDS_FIELD_NUMBER: _builtins.int
+    BEYOND_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hold(self) -> _budget_pb2.Hold:
         """It."""
@@ -261,15 +273,20 @@ class SettleResponse(_message.Message):
     def soft_limit_budget_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Budgets whose soft limit was reached by this for the first time."""
 
+    @_builtins.property
+    def beyond(self) -> _budget_pb2.Amounts:
+        """What was booked beyond what had been held, a cost anomaly; absent = nothing."""
+
     def __init__(
         self,
         *,
         hold: _budget_pb2.Hold | None = ...,
         soft_limit_budget_ids: _abc.Iterable[_builtins.str] | None = ...,
+        beyond: _budget_pb2.Amounts | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["hold", b"hold"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beyond", b"beyond", "hold", b"hold"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hold", b"hold", "soft_limit_budget_ids", b"soft_limit_budget_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beyond", b"beyond", "hold", b"hold", "soft_limit_budget_ids", b"soft_limit_budget_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -310,7 +327,7 @@ class ReleaseHoldResponse(_message.Message):
     HOLD_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hold(self) -> _budget_pb2.Hold:
-        """It; absent when there was none."""
+        """It; absent when there was none, and none can be taken under that id from now on."""
 
     def __init__(
         self,
@@ -490,3 +507,44 @@ class ListEntriesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListEntriesResponse: _TypeAlias = ListEntriesResponse  # noqa: Y015
+
+@_typing.final
+class CheckLedgerRequest(_message.Message):
+    """Asks whether the ledger is sound."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckLedgerRequest: _TypeAlias = CheckLedgerRequest  # noqa: Y015
+
+@_typing.final
+class CheckLedgerResponse(_message.Message):
+    """What is not."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MISMATCHES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def mismatches(self) -> _containers.RepeatedCompositeFieldContainer[_budget_pb2.LedgerMismatch]:
+        """Empty = it is sound."""
+
+    def __init__(
+        self,
+        *,
+        mismatches: _abc.Iterable[_budget_pb2.LedgerMismatch] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["mismatches", b"mismatches"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckLedgerResponse: _TypeAlias = CheckLedgerResponse  # noqa: Y015

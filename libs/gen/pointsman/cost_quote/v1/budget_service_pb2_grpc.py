@@ -75,6 +75,11 @@ class BudgetServiceStub:
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesRequest.SerializeToString,
                 response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesResponse.FromString,
                 _registered_method=True)
+        self.CheckLedger = channel.unary_unary(
+                '/pointsman.cost_quote.v1.BudgetService/CheckLedger',
+                request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.CheckLedgerRequest.SerializeToString,
+                response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.CheckLedgerResponse.FromString,
+                _registered_method=True)
 
 
 class BudgetServiceServicer:
@@ -96,21 +101,23 @@ class BudgetServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Hold(self, request, context):
-        """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold.
+        """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
+        with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Settle(self, request, context):
-        """Books what it really cost and frees the rest. Twice is once.
+        """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
+        request says that it corrects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReleaseHold(self, request, context):
-        """Gives back what was reserved. Twice is once.
+        """Gives back what was reserved. Twice is once; a settled Hold stays settled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -132,6 +139,13 @@ class BudgetServiceServicer:
 
     def ListEntries(self, request, context):
         """The movements of a budget, oldest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckLedger(self, request, context):
+        """Checks the whole ledger against its entries and Holds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -179,6 +193,11 @@ def add_BudgetServiceServicer_to_server(servicer, server):
                     servicer.ListEntries,
                     request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesRequest.FromString,
                     response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesResponse.SerializeToString,
+            ),
+            'CheckLedger': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckLedger,
+                    request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.CheckLedgerRequest.FromString,
+                    response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.CheckLedgerResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -398,6 +417,33 @@ class BudgetService:
             '/pointsman.cost_quote.v1.BudgetService/ListEntries',
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesRequest.SerializeToString,
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckLedger(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.cost_quote.v1.BudgetService/CheckLedger',
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.CheckLedgerRequest.SerializeToString,
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.CheckLedgerResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -38,17 +38,23 @@ class BudgetServiceStub:
     ChangeLimits: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ChangeLimitsRequest, _budget_service_pb2.ChangeLimitsResponse]
     """Changes the limits of a budget, by a person and with a reason."""
     Hold: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.HoldRequest, _budget_service_pb2.HoldResponse]
-    """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold."""
+    """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
+    with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
+    """
     Settle: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.SettleRequest, _budget_service_pb2.SettleResponse]
-    """Books what it really cost and frees the rest. Twice is once."""
+    """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
+    request says that it corrects.
+    """
     ReleaseHold: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ReleaseHoldRequest, _budget_service_pb2.ReleaseHoldResponse]
-    """Gives back what was reserved. Twice is once."""
+    """Gives back what was reserved. Twice is once; a settled Hold stays settled."""
     GetBudget: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.GetBudgetRequest, _budget_service_pb2.GetBudgetResponse]
     """One budget."""
     ListBudgets: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ListBudgetsRequest, _budget_service_pb2.ListBudgetsResponse]
     """Several budgets, parents before children."""
     ListEntries: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ListEntriesRequest, _budget_service_pb2.ListEntriesResponse]
     """The movements of a budget, oldest first."""
+    CheckLedger: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.CheckLedgerRequest, _budget_service_pb2.CheckLedgerResponse]
+    """Checks the whole ledger against its entries and Holds."""
 
 @_typing.type_check_only
 class BudgetServiceAsyncStub(BudgetServiceStub):
@@ -60,17 +66,23 @@ class BudgetServiceAsyncStub(BudgetServiceStub):
     ChangeLimits: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ChangeLimitsRequest, _budget_service_pb2.ChangeLimitsResponse]  # type: ignore[assignment]
     """Changes the limits of a budget, by a person and with a reason."""
     Hold: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.HoldRequest, _budget_service_pb2.HoldResponse]  # type: ignore[assignment]
-    """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold."""
+    """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
+    with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
+    """
     Settle: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.SettleRequest, _budget_service_pb2.SettleResponse]  # type: ignore[assignment]
-    """Books what it really cost and frees the rest. Twice is once."""
+    """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
+    request says that it corrects.
+    """
     ReleaseHold: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ReleaseHoldRequest, _budget_service_pb2.ReleaseHoldResponse]  # type: ignore[assignment]
-    """Gives back what was reserved. Twice is once."""
+    """Gives back what was reserved. Twice is once; a settled Hold stays settled."""
     GetBudget: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.GetBudgetRequest, _budget_service_pb2.GetBudgetResponse]  # type: ignore[assignment]
     """One budget."""
     ListBudgets: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ListBudgetsRequest, _budget_service_pb2.ListBudgetsResponse]  # type: ignore[assignment]
     """Several budgets, parents before children."""
     ListEntries: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ListEntriesRequest, _budget_service_pb2.ListEntriesResponse]  # type: ignore[assignment]
     """The movements of a budget, oldest first."""
+    CheckLedger: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.CheckLedgerRequest, _budget_service_pb2.CheckLedgerResponse]  # type: ignore[assignment]
+    """Checks the whole ledger against its entries and Holds."""
 
 class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
     """A tree of budgets with an append-only ledger."""
@@ -97,7 +109,9 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _budget_service_pb2.HoldRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_budget_service_pb2.HoldResponse, _abc.Awaitable[_budget_service_pb2.HoldResponse]]:
-        """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold."""
+        """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
+        with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
+        """
 
     @_abc_1.abstractmethod
     def Settle(
@@ -105,7 +119,9 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _budget_service_pb2.SettleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_budget_service_pb2.SettleResponse, _abc.Awaitable[_budget_service_pb2.SettleResponse]]:
-        """Books what it really cost and frees the rest. Twice is once."""
+        """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
+        request says that it corrects.
+        """
 
     @_abc_1.abstractmethod
     def ReleaseHold(
@@ -113,7 +129,7 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _budget_service_pb2.ReleaseHoldRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_budget_service_pb2.ReleaseHoldResponse, _abc.Awaitable[_budget_service_pb2.ReleaseHoldResponse]]:
-        """Gives back what was reserved. Twice is once."""
+        """Gives back what was reserved. Twice is once; a settled Hold stays settled."""
 
     @_abc_1.abstractmethod
     def GetBudget(
@@ -138,5 +154,13 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_budget_service_pb2.ListEntriesResponse, _abc.Awaitable[_budget_service_pb2.ListEntriesResponse]]:
         """The movements of a budget, oldest first."""
+
+    @_abc_1.abstractmethod
+    def CheckLedger(
+        self,
+        request: _budget_service_pb2.CheckLedgerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budget_service_pb2.CheckLedgerResponse, _abc.Awaitable[_budget_service_pb2.CheckLedgerResponse]]:
+        """Checks the whole ledger against its entries and Holds."""
 
 def add_BudgetServiceServicer_to_server(servicer: BudgetServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

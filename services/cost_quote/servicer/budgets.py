@@ -1,0 +1,86 @@
+"""`BudgetService`: decode, call the use-case, encode."""
+
+from typing import Any
+
+from libs.faults.fault import Fault
+from pointsman.cost_quote.v1 import budget_pb2
+from pointsman.cost_quote.v1 import budget_service_pb2 as pb
+from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceServicer
+from services.cost_quote.app.move_holds import MoveHolds
+from services.cost_quote.domain.budgets import Budget, ReleaseAsk
+from services.cost_quote.domain.ledger import unknown_budget
+from services.cost_quote.ports import Budgets
+from services.cost_quote.wire import budgets as wire
+
+DEFAULT_PAGE = 100
+LARGEST_PAGE = 1000
+
+
+class BudgetServicer(BudgetServiceServicer):
+    """`pointsman.cost_quote.v1.BudgetService`."""
+
+    def __init__(self, budgets: Budgets, holds: MoveHolds) -> None:
+        self._budgets = budgets
+        self._holds = holds
+
+    async def CreateBudget(self, request: pb.CreateBudgetRequest, context: Any) -> pb.CreateBudgetResponse:
+        """Makes a budget, or finds it."""
+        budget = await self._budgets.create(wire.declaration_from_proto(request.budget))
+        return pb.CreateBudgetResponse(budget=wire.budget_to_proto(budget))
+
+    async def ChangeLimits(self, request: pb.ChangeLimitsRequest, context: Any) -> pb.ChangeLimitsResponse:
+        """Changes limits, by a person and with a reason."""
+        budget = await self._budgets.change(wire.change_from_proto(request))
+        return pb.ChangeLimitsResponse(budget=wire.budget_to_proto(budget))
+
+    async def Hold(self, request: pb.HoldRequest, context: Any) -> pb.HoldResponse:
+        """Reserves at every level of a branch, or at none."""
+        outcome = await self._holds.take(wire.hold_from_proto(request))
+        return wire.held_to_proto(outcome)
+
+    async def Settle(self, request: pb.SettleRequest, context: Any) -> pb.SettleResponse:
+        """Books what it really cost and frees the rest."""
+        return wire.settled_to_proto(await self._holds.settle(wire.settlement_from_proto(request)))
+
+    async def ReleaseHold(self, request: pb.ReleaseHoldRequest, context: Any) -> pb.ReleaseHoldResponse:
+        """Gives back what was reserved."""
+        hold = await self._holds.release(ReleaseAsk(request.hold_id, request.reason))
+        return pb.ReleaseHoldResponse(hold=wire.hold_to_proto(hold) if hold.budget_id else None)
+
+    async def GetBudget(self, request: pb.GetBudgetRequest, context: Any) -> pb.GetBudgetResponse:
+        """One budget."""
+        budget = await self._known(request.budget_id, request.tenant)
+        return pb.GetBudgetResponse(budget=wire.budget_to_proto(budget))
+
+    async def ListBudgets(self, request: pb.ListBudgetsRequest, context: Any) -> pb.ListBudgetsResponse:
+        """Several budgets, parents before children."""
+        token = request.page_token
+        if token and not (token.isascii() and token.isdecimal() and len(token) < 19):
+            raise Fault.invalid(("/page_token", "is not one that this service gave; begin without it"))
+        most = _page(request.page_size)
+        found = await self._budgets.find(request.tenant, request.root_id, int(token or 0), most)
+        more = str(found[-1].number) if len(found) == most else ""
+        return pb.ListBudgetsResponse(budgets=map(wire.budget_to_proto, found), next_page_token=more)
+
+    async def ListEntries(self, request: pb.ListEntriesRequest, context: Any) -> pb.ListEntriesResponse:
+        """The movements of a budget, oldest first."""
+        budget = await self._known(request.budget_id)
+        found = await self._budgets.entries(budget.id, max(0, request.after_sequence), _page(request.page_size))
+        return pb.ListEntriesResponse(entries=[wire.entry_to_proto(entry, budget.currency) for entry in found])
+
+    async def CheckLedger(self, request: pb.CheckLedgerRequest, context: Any) -> pb.CheckLedgerResponse:
+        """Whether the ledger is sound."""
+        found = await self._budgets.mismatches()
+        return pb.CheckLedgerResponse(
+            mismatches=[budget_pb2.LedgerMismatch(budget_id=item.budget_id, message=item.what) for item in found]
+        )
+
+    async def _known(self, budget_id: str, tenant: str = "") -> Budget:
+        budget = await self._budgets.get(budget_id)
+        if budget is None or tenant not in ("", budget.tenant):
+            raise unknown_budget(budget_id)
+        return budget
+
+
+def _page(size: int) -> int:
+    return min(size, LARGEST_PAGE) if size > 0 else DEFAULT_PAGE

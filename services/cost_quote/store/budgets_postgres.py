@@ -1,0 +1,204 @@
+"""Budgets in PostgreSQL: what waits in one turn of the loop is one statement and one commit, on the server's time.
+
+Laws of this file:
+- the order of locks is by `number`: parents before children, one order over all trees;
+- Holds, settlements and releases are decided by the function `move_group` of the schema, which answers as
+  `domain.ledger` does; the differential test holds the two together, step by step;
+- the words of every fault are the domain's.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from sqlalchemy import func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from libs.faults.fault import Fault
+from libs.store.database import Database
+from libs.store.gathering import Gathering
+from services.cost_quote.domain import ledger, limits
+from services.cost_quote.domain.budgets import (
+    Amounts,
+    Budget,
+    ChangeAsk,
+    Declaration,
+    Entry,
+    Hold,
+    HoldAsk,
+    Mismatch,
+    Moved,
+    Refusal,
+    Refused,
+    ReleaseAsk,
+    SettleAsk,
+)
+from services.cost_quote.store import tables
+from services.cost_quote.store.budget_rows import (
+    budget_of,
+    columns_of,
+    columns_of_amounts,
+    columns_of_entry,
+    entry_of,
+    hold_of,
+)
+
+Ask = HoldAsk | SettleAsk | ReleaseAsk
+MOVE = "SELECT nth, answer FROM move_group($1::jsonb) ORDER BY nth"
+MISMATCHES = "SELECT budget_id, what FROM ledger_mismatch ORDER BY number, what"
+
+
+class PostgresBudgets:
+    """Implements `ports.Budgets` over one Database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lane = database.lane(by_index=True)
+        self._group: Gathering[Ask, Moved | Refused] = Gathering(self._move, lambda ask: ask.hold_id)
+
+    async def create(self, declaration: Declaration) -> Budget:
+        """See the port."""
+        table = tables.budget
+        async with self._database.unit() as tx:
+            known = await self._one(tx, declaration.id)
+            if known is None:
+                parent = await self._one(tx, declaration.parent_id)
+                now = (await tx.execute(select(func.server_time()))).scalar_one()
+                values = columns_of(limits.declared(declaration, parent, now))
+                made = await tx.execute(insert(table).values(values).on_conflict_do_nothing().returning(table))
+                row = made.mappings().one_or_none()
+                if row is not None:
+                    return budget_of(row)
+                known = await self._one(tx, declaration.id)  # another made it meanwhile
+        assert known is not None, "budgets are never deleted"
+        return limits.same_again(known, declaration)
+
+    async def change(self, ask: ChangeAsk) -> Budget:
+        """See the port."""
+        table, entries = tables.budget, tables.entry
+        async with self._database.unit() as tx:
+            locked = select(table).where(table.c.id == ask.budget_id).with_for_update()
+            row = (await tx.execute(locked)).mappings().one_or_none()
+            if row is None:
+                raise ledger.unknown_budget(ask.budget_id)
+            if ask.request_id:
+                same = (entries.c.budget_id == ask.budget_id) & (entries.c.request_id == ask.request_id)
+                before = (await tx.execute(select(entries).where(same))).mappings().one_or_none()
+                if before is not None:
+                    return limits.changed_again(budget_of(row), entry_of(before), ask)
+            now = (await tx.execute(select(func.server_time()))).scalar_one()
+            budget, entry = limits.changed(budget_of(row), ask, now)
+            values = {
+                **columns_of_amounts("hard_", budget.hard),
+                **columns_of_amounts("soft_", budget.soft),
+                **{
+                    name: getattr(budget, name)
+                    for name in ("deadline_at", "soft_limit_at", "soft_limit_by", "revision")
+                },
+            }
+            await tx.execute(update(table).where(table.c.id == budget.id).values(values))
+            await tx.execute(insert(entries).values(columns_of_entry(entry)))
+            return budget
+
+    async def hold(self, ask: HoldAsk) -> Moved | Refused:
+        """See the port."""
+        return await self._group.ask(ask)
+
+    async def settle(self, ask: SettleAsk) -> Moved:
+        """See the port. (A settlement is never refused.)"""
+        return cast("Moved", await self._group.ask(ask))
+
+    async def release(self, ask: ReleaseAsk) -> Hold:
+        """See the port."""
+        return cast("Moved", await self._group.ask(ask)).hold
+
+    async def get(self, budget_id: str) -> Budget | None:
+        """See the port."""
+        async with self._database.read() as tx:
+            return await self._one(tx, budget_id)
+
+    async def find(self, tenant: str, root_id: str, after: int, most: int) -> Sequence[Budget]:
+        """See the port."""
+        table = tables.budget
+        wanted = select(table).where(table.c.number > after).order_by(table.c.number).limit(most)
+        if tenant:
+            wanted = wanted.where(table.c.tenant == tenant)
+        if root_id:
+            wanted = wanted.where(table.c.path.contains([root_id]))
+        async with self._database.read() as tx:
+            return [budget_of(row) for row in (await tx.execute(wanted)).mappings()]
+
+    async def entries(self, budget_id: str, after: int, most: int) -> Sequence[Entry]:
+        """See the port."""
+        table = tables.entry
+        mine = (table.c.budget_id == budget_id) & (table.c.sequence > after)
+        async with self._database.read() as tx:
+            rows = await tx.execute(select(table).where(mine).order_by(table.c.sequence).limit(most))
+            return [entry_of(row) for row in rows.mappings()]
+
+    async def mismatches(self) -> Sequence[Mismatch]:
+        """See the port."""
+        async with self._database.read() as tx:
+            return [Mismatch(row.budget_id, row.what) for row in await tx.execute(text(MISMATCHES))]
+
+    async def close(self) -> None:
+        """See the port."""
+        await self._group.close()
+        await self._lane.close()
+
+    async def _move(self, asks: Sequence[Ask]) -> Sequence[Moved | Refused | Exception]:
+        """One statement, one commit."""
+        told = json.dumps([_told(nth, ask) for nth, ask in enumerate(asks)])
+        rows = await self._lane.fetch(MOVE, told)
+        return [_answer(ask, row["answer"]) for ask, row in zip(asks, rows, strict=True)]
+
+    async def _one(self, tx: AsyncConnection, budget_id: str) -> Budget | None:
+        row = (await tx.execute(select(tables.budget).where(tables.budget.c.id == budget_id))).mappings().one_or_none()
+        return budget_of(row) if row else None
+
+
+def _told(nth: int, ask: Ask) -> dict[str, Any]:
+    """An ask as `move_group` reads it."""
+    if isinstance(ask, ReleaseAsk):
+        said = {"op": "release", "words": ask.reason, "currency": "", "correct": False}
+        return {"nth": nth, "id": ask.hold_id, **said}
+    asked = ask.asked
+    figures = {"cost": asked.cost, "currency": asked.currency, "attempts": asked.attempts, "worth": dict(asked.worth)}
+    told = {"nth": nth, "id": ask.hold_id, "minutes": asked.review_minutes, **figures}
+    if isinstance(ask, HoldAsk):
+        return {**told, "op": "hold", "budget": ask.budget_id, "words": ask.subject}
+    return {**told, "op": "settle", "words": ask.reason, "correct": ask.correct}
+
+
+def _answer(ask: Ask, said: dict[str, Any]) -> Moved | Refused | Exception:
+    """What the function said, in the words of the domain."""
+    match said["outcome"]:
+        case "moved":
+            return Moved(hold_of(said["hold"]), tuple(said["told"]), tuple(said["soft"]))
+        case "refused":
+            assert isinstance(ask, HoldAsk), "only Holds are refused"
+            asked = Amounts(int(said["cost"]), ask.asked.attempts, ask.asked.review_minutes)
+            refusal = Refusal(budget_of(said["budget"]), said["dimension"], asked)
+            return Refused(refusal, ledger.at_soft([budget_of(row) for row in said["branch"]]))
+        case "known":
+            return _known(ask, hold_of(said["hold"]), [budget_of(row) for row in said["branch"]])
+        case "no_rate":
+            assert not isinstance(ask, ReleaseAsk), "a release names no money"
+            return ledger.no_rate(ask.asked.currency, said["currency"])
+        case "no_budget":
+            assert isinstance(ask, HoldAsk), "every known Hold has its budget"
+            return ledger.unknown_budget(ask.budget_id)
+        case _:
+            return ledger.unknown_hold(ask.hold_id)
+
+
+def _known(ask: Ask, hold: Hold, branch: list[Budget]) -> Moved | Exception:
+    try:
+        if isinstance(ask, HoldAsk):
+            return ledger.taken_again(hold, branch, ask)
+        if isinstance(ask, SettleAsk):
+            return ledger.settled_again(hold, branch, ask)
+    except Fault as fault:
+        return fault
+    return Moved(hold)

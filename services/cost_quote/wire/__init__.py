@@ -1,0 +1,1 @@
+"""Proto <-> domain, and nothing else; one file a gRPC service."""
