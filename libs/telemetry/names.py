@@ -124,6 +124,13 @@ HEALTH_OUTCOMES = _counter("pointsman_health_outcomes_total", "Outcomes reported
 # --- cost_quote ---
 QUOTES = _counter("pointsman_quotes_total", "Quotes given, by result", "result")
 COST = _counter("pointsman_cost_total", "Money spent, in units of the currency", "supply", "currency")
+BUDGET_HOLDS = _counter(
+    "pointsman_budget_holds_total", "Holds asked for, by result and refusing dimension", "result", "dimension"
+)
+BUDGET_OVERRUNS = _counter("pointsman_budget_overruns_total", "Settlements that cost more than had been held")
+LEDGER_MISMATCHES = _gauge(
+    "pointsman_ledger_mismatches", "Contradictions between budgets and their entries; anything but 0 is a bug"
+)
 
 # --- provider_adapter ---
 PROVIDER_SECONDS = _histogram(

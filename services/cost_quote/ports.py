@@ -1,8 +1,21 @@
-"""What cost_quote needs of its store."""
+"""What cost_quote needs of its stores. One suite each, in tests/contract/cost_quote, proves every backend."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from services.cost_quote.domain.budgets import (
+    Budget,
+    ChangeAsk,
+    Declaration,
+    Entry,
+    Hold,
+    HoldAsk,
+    Mismatch,
+    Moved,
+    Refused,
+    ReleaseAsk,
+    SettleAsk,
+)
 from services.cost_quote.domain.quoting import PriceBook
 
 
@@ -31,4 +44,53 @@ class PriceBooks(Protocol):
 
     async def specs(self) -> tuple[int, str, list[Mapping[str, Any]]]:
         """(revision, currency, declarations in the order of their ids) of the current book."""
+        ...
+
+
+class Budgets(Protocol):
+    """The tree of budgets and its ledger, under one clock, the store's own.
+
+    Every method is atomic and answers as `domain.ledger` and `domain.limits` do, with their faults; Fault
+    `governance_backend_down` where the store is away: then nothing is held and nothing runs (COST-11). A backend may
+    gather concurrent calls, as long as each is decided as if alone, in some order.
+    """
+
+    async def create(self, declaration: Declaration) -> Budget:
+        """Make it, or find it as it was declared before."""
+        ...
+
+    async def change(self, ask: ChangeAsk) -> Budget:
+        """Change limits; a `request_id` that was used for this budget changes nothing again."""
+        ...
+
+    async def hold(self, ask: HoldAsk) -> Moved | Refused:
+        """Reserve at every level or at none."""
+        ...
+
+    async def settle(self, ask: SettleAsk) -> Moved:
+        """Book what it cost and free the rest. Fault `not_found` for an unknown Hold."""
+        ...
+
+    async def release(self, ask: ReleaseAsk) -> Hold:
+        """Give back; an unknown Hold is refused from then on, and has no budget in the answer."""
+        ...
+
+    async def get(self, budget_id: str) -> Budget | None:
+        """One budget."""
+        ...
+
+    async def find(self, tenant: str, root_id: str, after: int, most: int) -> Sequence[Budget]:
+        """By `number`, those above `after`, so parents come before children; empty texts = any tenant, any root."""
+        ...
+
+    async def entries(self, budget_id: str, after: int, most: int) -> Sequence[Entry]:
+        """By sequence, those above `after`."""
+        ...
+
+    async def mismatches(self) -> Sequence[Mismatch]:
+        """What contradicts `domain.checking` at one moment, by budget."""
+        ...
+
+    async def close(self) -> None:
+        """Answer who waits, let go of connections."""
         ...

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.cost_quote.wire import used_from_proto
+from services.cost_quote.wire.quotes import used_from_proto
 from services.routing.domain.usage import COUNTS, Usage, usage_of
 from services.routing.ports.prices import UsageItem
 from services.routing.wire.usage import usage_from_proto, usage_request, usage_to_proto

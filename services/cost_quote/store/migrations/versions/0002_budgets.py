@@ -41,6 +41,17 @@ def _amounts(prefix: str, nullable: bool = False, zero: bool = False) -> list[sa
 
 def upgrade() -> None:
     """Make tables, functions, the trigger and the view."""
+    _budget()
+    _hold()
+    _entry()
+    op.execute(SERVER_TIME)
+    op.execute(APPEND_ONLY)
+    op.execute(GUARD)
+    for name in ("0002_move_branch", "0002_move_group", "0002_ledger_mismatch"):
+        op.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
+
+
+def _budget() -> None:
     op.create_table(
         "budget",
         sa.Column("id", sa.Text, primary_key=True),
@@ -66,6 +77,9 @@ def upgrade() -> None:
     )
     op.create_index("budget_number", "budget", ["number"], unique=True)
     op.create_index("budget_path", "budget", ["path"], postgresql_using="gin")
+
+
+def _hold() -> None:
     op.create_table(
         "hold",
         sa.Column("id", sa.Text, primary_key=True),
@@ -82,6 +96,9 @@ def upgrade() -> None:
         sa.Column("created_at", MOMENT, nullable=False),
         sa.Column("finished_at", MOMENT),
     )
+
+
+def _entry() -> None:
     op.create_table(
         "entry",
         sa.Column("budget_id", sa.Text, primary_key=True),
@@ -98,8 +115,3 @@ def upgrade() -> None:
     op.create_index(
         "entry_request", "entry", ["budget_id", "request_id"], unique=True, postgresql_where=sa.text("request_id <> ''")
     )
-    op.execute(SERVER_TIME)
-    op.execute(APPEND_ONLY)
-    op.execute(GUARD)
-    for name in ("0002_move_branch", "0002_move_group", "0002_ledger_mismatch"):
-        op.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
