@@ -5,6 +5,7 @@ One table serves both: a Supply's `capabilities` and a model's `limits` have the
 | field of the declaration | compared with | absent means |
 |---|---|---|
 | `inputs: {reference_images: 9}` | number of materials; a material that the mapping does not name admits 0 | no limit |
+| `inputs: {clips: 64}` and no references | whether there are clips: what joins films draws nothing | no limit |
 | `resolutions`, `ratios`, `sizes`, `voices`, `tasks` | the named choice, if one was made | no limit |
 | `duration_s: {min, max}` | seconds asked for | no limit |
 | `n_max`, `max_characters`, `max_batch`, `context_tokens`, `max_output_tokens` | an amount | no limit |
@@ -17,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.routing.domain.catalog import Spec
-from services.routing.domain.request_facts import Facts
+from services.routing.domain.catalog import Kind, Spec
+from services.routing.domain.request_facts import REFERENCE_LISTS, Facts
 
 CHOICES = {"resolution": "resolutions", "ratio": "ratios", "size": "sizes", "voice": "voices", "task": "tasks"}
 AMOUNTS: Mapping[str, tuple[str, str, str]] = {
@@ -59,8 +60,11 @@ def misfits(declared: Spec, facts: Facts) -> list[Misfit]:
     if not declared:
         return []
     found: list[Misfit] = []
-    if facts.counts and "inputs" in declared:
-        found += _inputs(declared["inputs"], facts)
+    if "inputs" in declared:
+        if facts.counts:
+            found += _inputs(declared["inputs"], facts)
+        if facts.kind is Kind.VIDEO:
+            found += _clips(declared["inputs"], facts)
     if facts.choices:
         found += _choices(declared, facts)
     if "duration_s" in declared:
@@ -79,6 +83,11 @@ def _inputs(admitted: Mapping[str, Any], facts: Facts) -> Iterator[Misfit]:
         limit = int(admitted.get(name, 0))
         if count > limit:
             yield Misfit(name, f"{count} {NOUNS.get(name, name)}", str(limit))
+
+
+def _clips(admitted: Mapping[str, Any], facts: Facts) -> Iterator[Misfit]:
+    if admitted.get("clips") and "clips" not in facts.counts and not any(map(admitted.get, REFERENCE_LISTS)):
+        yield Misfit("clips", "a clip that is drawn", "clips to be joined alone")
 
 
 def _choices(declared: Spec, facts: Facts) -> Iterator[Misfit]:

@@ -67,3 +67,12 @@ def test_a_supply_is_asked_for_what_the_film_has() -> None:
         "needs feature subtitles, admits none",
     ]
     assert misfits({"inputs": {"reference_images": 9}}, facts)
+
+
+def test_who_joins_films_is_not_asked_to_draw() -> None:
+    """SEL-2: a supply that declares clips and no reference makes films alone; one that declares both does either."""
+    facts = facts_of(Kind.VIDEO, {"prompt": "a storm", "duration_s": 4})
+    [told] = misfits({"inputs": {"clips": 64, "narration": 64}}, facts)
+    assert (told.field, told.figures) == ("clips", "needs a clip that is drawn, admits clips to be joined alone")
+    assert misfits({"inputs": {"clips": 64, "reference_images": 9}}, facts) == []
+    assert misfits({"inputs": {"clips": 64}}, facts_of(Kind.VIDEO, {"clips": CLIPS})) == []
