@@ -1,10 +1,11 @@
 """What runs needs of its store and of routing. Every call may raise Fault; none raises anything else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from services.runs.domain.run import Draft, Event, Order, Run, RunState
+from services.runs.domain.checks import Facts
+from services.runs.domain.run import Artifact, Draft, Event, Order, Run, RunState
 from services.runs.domain.task_view import TaskView
 
 
@@ -87,4 +88,16 @@ class Routing(Protocol):
 
     async def cancel(self, task_id: str) -> None:
         """Ask for the Task to end; doing it twice is harmless."""
+        ...
+
+
+class Examiner(Protocol):
+    """Looks at what was made."""
+
+    async def examine(self, tenant: str, artifact: Artifact, readers: Collection[str] = ()) -> Facts:
+        """What an artifact measures, and for a picture the text that each of these public models of kind ocr reads.
+
+        What is missing, damaged or cannot be decoded is told in the facts and is no Fault; Fault if the store of blobs
+        or a reader does not answer. Looking again at the same bytes is cheap and costs nothing.
+        """
         ...
