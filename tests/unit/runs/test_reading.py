@@ -4,12 +4,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.runs.domain.plan import Canary, Check, Kind, NodeBudget, PlanBudget, Rank, ReviewLoad
 from services.runs.domain.reading.ordering import in_order
 from services.runs.domain.reading.production import read_plan, single_plan
+from tests.tidy.tree import ROOT
 from tests.unit.runs.documents import EPISODE, episode, leads_somewhere, put
 
 
@@ -39,6 +41,14 @@ def test_a_sound_document_is_a_plan():
     assert item.consumes_steering == {"style": "prompt"}
     assert plan.nodes["qc"].checks == (Check("decodes"), Check("min_size", "1280x720"))
     assert plan.spec("motion/S01").checks[1].argument == {"reference": "${item.artifact}", "threshold": 0.85}
+
+
+def test_the_document_of_the_guide_is_sound():
+    """RUN-3: what the guide shows is accepted as it stands."""
+    text = (ROOT / "docs/guides/productions.md").read_text().split("```yaml\n")[1].split("```")[0]
+    plan, found = read_plan(yaml.safe_load(text))
+    assert found == []
+    assert plan.nodes["motion"].needs == ("keyframe_qc", "keyframes")
 
 
 def test_nodes_come_after_what_they_need():
