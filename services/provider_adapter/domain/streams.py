@@ -14,7 +14,7 @@ from services.provider_adapter.domain.judgement import judge
 from services.provider_adapter.domain.replies import answered_at, refused
 from services.provider_adapter.domain.table import FaultTable
 
-_EVIDENCE = "the stream ended before its last event"
+_CUT, _SILENT = "the stream ended before its last event", "the stream ended without a word"
 
 
 class EventStream(ABC):
@@ -31,6 +31,7 @@ class EventStream(ABC):
         self._headers = headers
         self._events = EventReader()
         self._last = b""
+        self._refused: dict[int, bytes] = {}
 
     @abstractmethod
     def take(self, event: Event) -> list[Piece]:
@@ -57,12 +58,23 @@ class EventStream(ABC):
     def unfinished(self) -> Fault:
         """See StreamReader. An event that carried no output may hold the reason."""
         reply = Reply.broken_off(self._headers, Broken.INCOMPLETE_BODY)
-        if self._last and not self.spoke:
-            fault = self.refusal(self._last)
-            if fault.code != "malformed_reply":
+        for event in (*reversed(self._refused.values()), self._last) if not self.spoke else ():
+            fault = self.refusal(event)
+            if event and fault.code != "malformed_reply":
                 return fault
         fault = judge(reply, Phase.STREAM, self.table, answered_at(HttpResponse(200, self._headers)))
-        return fault.replaced(metadata={"evidence": _EVIDENCE})
+        return fault.replaced(metadata={"evidence": _SILENT if self.ended else _CUT})
+
+    def refuses(self, index: int, data: bytes, wanted: int) -> None:
+        """A choice ends without a word, by this event. Raises Fault once that is so of all that were asked for; while
+        another may still speak, it is an output like any other, as in an answer that comes whole."""
+        self._refused[index] = data
+        if len(self._refused) >= wanted:
+            raise self.refusal(data)
+
+    def has_refused(self, index: int) -> bool:
+        """Whether `refuses` was told of that choice."""
+        return index in self._refused
 
     def note(self, unknown: tuple[str, ...]) -> None:
         """Keep the names of fields that nobody accounts for, each once."""
@@ -78,7 +90,6 @@ class EventStream(ABC):
         for event in events:
             if self.ended or self.failure is not None:
                 break
-            self._last = event.data
             try:
                 made = self.take(event)
             except Fault as fault:
@@ -87,5 +98,7 @@ class EventStream(ABC):
                 self.failure = self.refusal(event.data)
             else:
                 self.spoke = self.spoke or any(piece.token for piece in made)
+                if not self.ended:  # the mark of the end tells nothing
+                    self._last = event.data
                 pieces += made
         return pieces

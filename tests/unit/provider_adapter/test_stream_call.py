@@ -2,6 +2,7 @@
 
 import json
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
 from libs.kernel.deadlines import deadline_at
+from services.provider_adapter.adapters.google.stream import reader
 from services.provider_adapter.app.conversation import Conversation
 from services.provider_adapter.app.materials import ArtifactsOnly, Materials
 from services.provider_adapter.app.stream import Ended, StreamCall
@@ -40,7 +42,8 @@ UNWATCHED = Watch()
 class Listener:
     """One streamed call and all that came of it."""
 
-    def __init__(self, play: Any) -> None:
+    def __init__(self, play: Any, **more: Any) -> None:
+        self.job = replace(JOB, input=JsonInput(json.dumps({**JOB.input, **more}).encode()))
         _, self.clock = steered_world()
         self.transport = PlayedTransport([play])
         talk = Conversation(self.transport, ReferencedSecrets({"KEY": "k"}), self.clock, margin_s=0.5)
@@ -51,7 +54,7 @@ class Listener:
     async def hear(self, watch: Watch = UNWATCHED, pause_s: float = 0) -> Ended | Fault:
         """The end: the report, or the fault. The listener takes `pause_s` over each chunk."""
         try:
-            async with aclosing(self.call(ENDPOINT, JOB, watch)) as pieces:
+            async with aclosing(self.call(ENDPOINT, self.job, watch)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, Ended):
                         return piece
@@ -161,10 +164,81 @@ async def test_half_an_emoji_does_not_end_a_stream() -> None:
     assert msgspec.json.decode(listener.chunks[1])["choices"][0]["delta"] == {"content": "a\ufffd"}
 
 
+def chosen(index: int = 0, finish_reason: str | None = None, **delta: Any) -> bytes:
+    """A chunk of one choice."""
+    choice = {"index": index, "delta": delta, "finish_reason": finish_reason}
+    return b"data: %b\n\n" % json.dumps({"choices": [choice]}).encode()
+
+
 @pytest.mark.parametrize("events", [[DONE], [said(""), DONE]])
-async def test_an_end_without_a_word_is_no_answer(events: list[Any]) -> None:
+async def test_an_end_without_a_word_is_no_answer(events: list[bytes]) -> None:
     """SYN-8: a stream that closes properly but has said nothing, not even why, is a fault and hands nothing on."""
     listener = Listener(PlayedStream(events))
     fault = await listener.hear()
     assert isinstance(fault, Fault)
     assert (fault.code, listener.chunks) == ("submission_unknown", [])
+    assert fault.metadata["evidence"] == "the stream ended without a word"
+
+
+async def test_the_reason_of_a_silent_stream_is_found_before_its_end() -> None:
+    """ERR-1: an error under a 200, followed by the mark of the end, is that error and not a silence."""
+    reason = b'data: {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}\n\n'
+    fault = await Listener(PlayedStream([reason, DONE])).hear()
+    assert isinstance(fault, Fault)
+    assert fault.code == "balance_exhausted"
+
+
+CALL = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": ""}}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [chosen(role="assistant", content=None, tool_calls=[CALL])],
+        [chosen(role="assistant"), chosen(tool_calls=[CALL]), chosen(finish_reason="tool_calls")],
+        [chosen(role="assistant", function_call={"name": "f", "arguments": ""})],
+        [chosen(role="assistant"), chosen(finish_reason="length")],
+        [chosen(role="assistant", finish_reason="stop")],
+        [chosen(reasoning_content="hm"), chosen(finish_reason="length")],
+    ],
+    ids="calls calls-late function no-token-left role-and-end thoughts".split(),
+)
+async def test_an_answer_without_words_is_one(events: list[bytes]) -> None:
+    """SYN-8: calls of tools, thoughts, and an end that says why it came to no word are handed on as they are."""
+    listener = Listener(PlayedStream([*events, DONE]))
+    assert isinstance(await listener.hear(), Ended)
+    assert len(listener.chunks) == len(events)
+
+
+REFUSED = (chosen(0, role="assistant", refusal=""), chosen(0, refusal="I will not."), chosen(0, finish_reason="stop"))
+FILTERED = (chosen(1, role="assistant"), chosen(1, finish_reason="content_filter"))
+SPOKEN = (chosen(1, content="Yes."), chosen(1, finish_reason="stop"))
+
+
+@pytest.mark.parametrize("choices, events", [(1, REFUSED), (2, REFUSED + FILTERED), (3, FILTERED), (1, FILTERED)])
+async def test_what_only_refuses_is_a_refusal_of_the_request(choices: int, events: tuple[bytes, ...]) -> None:
+    """ERR-1 SYN-8: of every choice that came, however many were asked for; nothing is handed on."""
+    listener = Listener(PlayedStream([*events, DONE]), n=choices)
+    fault = await listener.hear()
+    assert isinstance(fault, Fault)
+    assert (fault.code, listener.chunks) == ("content_rejected", [])
+
+
+@pytest.mark.parametrize("events", [REFUSED + SPOKEN, SPOKEN[:1] + REFUSED + SPOKEN[1:]])
+async def test_one_choice_that_refuses_does_not_silence_another(events: tuple[bytes, ...]) -> None:
+    """SYN-8: as in an answer that comes whole, a refusal beside an answer is handed on with it."""
+    listener = Listener(PlayedStream([*events, DONE]), n=2)
+    assert isinstance(await listener.hear(), Ended)
+    assert len(listener.chunks) == len(events)
+
+
+def test_a_filtered_candidate_of_gemini_does_not_silence_another() -> None:
+    """SYN-8: the same in Gemini's words, where a candidate that was filtered says so at once."""
+    filtered = {"candidates": [{"index": 0, "finishReason": "SAFETY"}]}
+    spoken = {"candidates": [{"index": 1, "content": {"parts": [{"text": "Yes."}]}, "finishReason": "STOP"}]}
+    refused = {"candidates": [{"index": 1, "finishReason": "SAFETY"}]}
+    for last, refuses in ((spoken, False), (refused, True)):
+        found = reader(replace(JOB, model="gemini-2.5-flash", input={**JOB.input, "n": 2}), {})
+        found.feed(b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in (filtered, last)))
+        assert (found.failure is not None) is refuses
+        assert found.spoke is found.ended is not refuses

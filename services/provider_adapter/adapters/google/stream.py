@@ -81,11 +81,14 @@ class AnswerReader(EventStream):
         if not theirs:
             return pieces
         reason = reason_of(theirs, calls=bool(self._calls.get(index)))
-        if not reason or (reason == "content_filter" and not pieces and not self.spoke):
+        if not reason:
             raise self.refusal(data)
+        silent = reason == "content_filter" and not pieces and not self.spoke
+        if silent:
+            self.refuses(index, data, self._wanted)
         self._over.add(index)
         self.told.finish_reason = self.told.finish_reason or reason
-        return [*pieces, Piece(head.chunk({}, reason, index), True)]
+        return [*pieces, Piece(head.chunk({}, reason, index), not silent)]
 
     def _deltas(self, head: Head, candidate: Mapping[str, Any], index: int) -> list[dict[str, Any]]:
         deltas: list[dict[str, Any]] = []

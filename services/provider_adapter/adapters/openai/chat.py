@@ -90,6 +90,7 @@ def _only_refuses(message: Mapping[str, Any], finish_reason: Any) -> bool:
 
 
 class _Choice(msgspec.Struct):
+    index: Any = 0
     delta: Any = None
     finish_reason: Any = None
 
@@ -113,6 +114,8 @@ class ChunkReader(EventStream):
         self.told.provider_request_id = headers.get(dialect.request_id, "")
         self._dialect = dialect
         self._shapes: set[tuple[str, ...]] = set()
+        wanted = job.input.get("n")
+        self._wanted = wanted if isinstance(wanted, int) else 1
         self._wants_usage = bool(object_of(job.input.get("stream_options")).get("include_usage"))
 
     def take(self, event: Event) -> list[Piece]:
@@ -139,8 +142,10 @@ class ChunkReader(EventStream):
     def _spoken(self, choice: _Choice, data: bytes) -> bool:
         """Whether the choice says something. A refusal in place of a first word is one of the request."""
         reason, delta = text_of(choice.finish_reason), object_of(choice.delta)
-        if not self.spoke and (reason == "content_filter" or delta.get("refusal")):
-            raise self.refusal(data)
+        index = choice.index if isinstance(choice.index, int) else 0
+        if not self.spoke and (reason == "content_filter" or delta.get("refusal") or self.has_refused(index)):
+            self.refuses(index, data, self._wanted)
+            return False
         names = tuple(delta)
         if names not in self._shapes:  # a stream has a handful of shapes, and a thousand chunks
             self._shapes.add(names)
