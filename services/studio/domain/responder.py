@@ -43,14 +43,15 @@ def answer(job: ChatJob) -> Answer:
     """The next message of the conversation, cut where the caller's stops and bounds say."""
     tool = _called(job)
     if tool is not None:
-        arguments = json.dumps(
-            instance(tool.parameters or {"type": "object"}, job.question, reply(job)), ensure_ascii=False
-        )
+        place = f"tools[{job.tools.index(tool)}].function.parameters"
+        made = instance(tool.parameters or {"type": "object"}, job.question, reply(job), place)
+        arguments = json.dumps(made, ensure_ascii=False)
         return _bounded(job, Answer(tokens.pieces(arguments), TOOL_CALLS, tool=tool.name))
     if job.format == JSON_OBJECT:
         text = json.dumps({"answer": reply(job)}, ensure_ascii=False)
     elif job.format == JSON_SCHEMA:
-        text = json.dumps(instance(job.schema, job.question, reply(job)), ensure_ascii=False)
+        made = instance(job.schema, job.question, reply(job), "response_format")
+        text = json.dumps(made, ensure_ascii=False)
     else:
         text = reply(job)
     for stop in job.stop:

@@ -4,6 +4,9 @@ Understood: type (also a list of them), properties, required, items, minItems, m
 allOf, $ref to a place in the same schema, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf,
 minLength, maxLength, format (date, date-time, email, uuid, uri). Other words are passed over. `pattern` cannot be
 followed in general and is not.
+
+A schema is somebody's: one that refers to itself without an end, asks for more than anybody would, or has a word of
+the wrong sort is refused as a provider refuses it, within a bounded time.
 """
 
 from __future__ import annotations
@@ -13,7 +16,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-DEEPEST = 12
+from services.studio.domain.refusals import Reason, Refusal
+
+DEEPEST, ENOUGH = 12, 1000
+"""From this depth on, or from so many values on, only what must be is made."""
+BOTTOM, MOST_VALUES, LONGEST_TEXT = 64, 20_000, 100_000
+"""What must be and goes beyond is refused."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]|'([^']{2,})'")
 _PROPER = re.compile(r"(?<=[a-z,] )([A-Z][\w'-]*(?: [A-Z][\w'-]*)*)")
@@ -27,9 +35,22 @@ _FORMATS = {
 }
 
 
-def instance(schema: Mapping[str, Any], question: str, answer: str) -> Any:
-    """A value that the schema admits. `answer` fills what has no better words."""
-    return _Maker(schema, question, answer).value(schema, "", 0)
+def instance(schema: Mapping[str, Any], question: str, answer: str, param: str) -> Any:
+    """A value that the schema admits. `answer` fills what has no better words. Raises Refusal of `param`, where the
+    schema stands, for one that no value can be made for."""
+    try:
+        return _Maker(schema, question, answer).value(schema, "", 0)
+    except _Endless as error:
+        reason = str(error)
+    except (TypeError, ValueError, AttributeError, ArithmeticError):
+        reason = "a keyword has a value of the wrong type."
+    raise Refusal(
+        Reason.PARAMETER_INVALID, f"Invalid schema for '{param}': {reason}", param, "invalid_json_schema"
+    ) from None
+
+
+class _Endless(Exception):
+    """The schema asks for what has no end, or none in reason."""
 
 
 class _Maker:
@@ -37,8 +58,17 @@ class _Maker:
         self._root = root
         self._question = question
         self._answer = answer
+        self._made = self._followed = 0
+
+    def _is_deep(self, depth: int) -> bool:
+        return depth >= DEEPEST or self._made > ENOUGH
 
     def value(self, given: Any, name: str, depth: int) -> Any:
+        self._made += 1
+        if depth > BOTTOM:
+            raise _Endless("it requires itself within itself without an end.")
+        if self._made > MOST_VALUES:
+            raise _Endless(f"it requires more than {MOST_VALUES} values.")
         schema = self._resolved(given)
         if "const" in schema:
             return schema["const"]
@@ -47,7 +77,8 @@ class _Maker:
         for word in ("anyOf", "oneOf"):
             options = [option for option in schema.get(word, ()) if isinstance(option, Mapping)]
             if options:
-                kept = [option for option in options if depth < DEEPEST or self._kind(self._resolved(option)) == "null"]
+                deep = self._is_deep(depth)
+                kept = [option for option in options if not deep or self._kind(self._resolved(option)) == "null"]
                 return self.value((kept or options)[0], name, depth + 1)
         makers = {"object": self._object, "array": self._array, "number": self._number, "integer": self._number}
         kind = self._kind(schema)
@@ -59,6 +90,9 @@ class _Maker:
 
     def _resolved(self, given: Any, depth: int = 0) -> Mapping[str, Any]:
         """The schema with its reference followed and its `allOf` folded in."""
+        self._followed += 1
+        if self._followed > 4 * MOST_VALUES:
+            raise _Endless("its parts refer to one another too often.")
         schema = given if isinstance(given, Mapping) else {}
         for _ in range(DEEPEST):
             if "$ref" not in schema:
@@ -93,14 +127,14 @@ class _Maker:
         properties = schema.get("properties")
         wanted = properties if isinstance(properties, Mapping) else {}
         required = [str(key) for key in schema.get("required", ())]
-        if depth >= DEEPEST:
+        if self._is_deep(depth):
             wanted = {key: value for key, value in wanted.items() if key in required}
         made = {str(key): self.value(value, str(key), depth + 1) for key, value in wanted.items()}
         return made | {key: self._answer for key in required if key not in made}
 
     def _array(self, schema: Mapping[str, Any], name: str, depth: int) -> Any:
         least = int(schema.get("minItems", 0))
-        count = least if depth >= DEEPEST else max(1, least)
+        count = least if self._is_deep(depth) else max(1, least)
         most = schema.get("maxItems")
         count = min(count, int(most)) if most is not None else count
         return [self.value(schema.get("items", {}), name, depth + 1) for _ in range(count)]
@@ -134,4 +168,7 @@ class _Maker:
         text = words or (proper.group(1) if proper and not plain else "") or self._answer
         most = schema.get("maxLength")
         text = text[: int(most)] if most is not None else text
-        return text.ljust(int(schema.get("minLength", 0)), ".")
+        least = int(schema.get("minLength", 0))
+        if least > LONGEST_TEXT:
+            raise _Endless(f"it requires a text of more than {LONGEST_TEXT} characters.")
+        return text.ljust(least, ".")

@@ -7,6 +7,8 @@ import io
 import math
 import random
 import re
+from bisect import bisect_right
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont, ImageOps
@@ -52,10 +54,18 @@ def badge(width: int, text: str, style: Style, caption: str = "") -> Image.Image
     pad = height // 3
     draw.text((pad, height / 2), text, font=font, fill=light, anchor="lm")
     room = width - draw.textlength(text, font=font) - 4 * pad
-    while caption and draw.textlength(caption, font=font) > room:
-        caption = caption[:-2].rstrip() + "…" if len(caption) > 3 else ""
-    draw.text((width - pad, height / 2), caption, font=font, fill=blend(light, middle, 0.3), anchor="rm")
+    shown = _fitting(caption, room, lambda words: draw.textlength(words, font=font))
+    draw.text((width - pad, height / 2), shown, font=font, fill=blend(light, middle, 0.3), anchor="rm")
     return strip
+
+
+def _fitting(caption: str, room: float, length: Callable[[str], float]) -> str:
+    """The caption, or as much of its beginning as there is room for. Found by halving: a prompt may be a book."""
+    caption = caption[: max(0, int(room))]  # no letter is narrower than a pixel
+    if length(caption) <= room:
+        return caption
+    most = bisect_right(range(len(caption) - 1), room, key=lambda kept: length(caption[:kept].rstrip() + "…")) - 1
+    return caption[:most].rstrip() + "…" if most > 1 else ""
 
 
 def signed(picture: Image.Image, text: str, style: Style, caption: str = "") -> Image.Image:

@@ -50,6 +50,8 @@ def says(text: str) -> dict[str, Any]:
         (400, "budget_exceeded", "balance_exhausted"),
         (404, "Cannot POST /v9/videos", "connect_failed"),
         (400, "too many tokens: size limit exceeded", "invalid_request"),
+        (400, "Invalid schema for response_format 'tree': it requires itself without an end", "invalid_request"),
+        (400, "Invalid schema for function 'f': schema must have type 'object'", "invalid_request"),
         (403, "Unable to impersonate service account: permission denied", "account_forbidden"),
         (400, "Model foo-9 has been deprecated", "model_unavailable"),
         (401, "nobody said why", "key_invalid"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from services.studio.domain import tokens
 from services.studio.domain.chat import JSON_OBJECT, JSON_SCHEMA, ChatJob, Message, Tool
+from services.studio.domain.refusals import Reason, Refusal
 from services.studio.domain.responder import answer
 from services.studio.domain.structured import instance
 from services.studio.domain.sums import solved
@@ -174,10 +175,53 @@ def test_a_schema_that_refers_to_itself_ends():
         "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
         "required": ["name", "children"],
     }
-    made = instance({"$ref": "#/$defs/node", "$defs": {"node": node}}, "x", "y")
+    made = instance({"$ref": "#/$defs/node", "$defs": {"node": node}}, "x", "y", "response_format")
     while made["children"]:
         made = made["children"][0]
     assert made["name"] == "y"
+
+
+NODE = {"$ref": "#"}
+WIDE = {f"p{index}": NODE for index in range(10)}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"child": NODE}, "required": ["child"]},
+        {"type": "object", "properties": WIDE, "required": list(WIDE)},
+        {"allOf": [NODE] * 10},
+        {"anyOf": [NODE]},
+        {"type": "array", "items": NODE, "minItems": 2},
+        {"type": "array", "minItems": 10**9},
+        {"type": "string", "minLength": 10**12},
+        {"type": "object", "required": 5},
+        {"enum": 5},
+        {"type": "integer", "minimum": "a"},
+        {"type": "string", "format": []},
+        {"anyOf": 5},
+        {"type": "number", "multipleOf": 1e-320},
+    ],
+    ids=str,
+)
+def test_a_schema_that_nobody_can_fill_is_refused(schema):
+    """One without an end, beyond reason or with a keyword of the wrong type, named as the provider names it."""
+    with pytest.raises(Refusal) as caught:
+        answer(asked("x", format=JSON_SCHEMA, schema=schema))
+    refused = caught.value
+    assert (refused.reason, refused.param, refused.code) == (
+        Reason.PARAMETER_INVALID, "response_format", "invalid_json_schema",
+    )  # fmt: skip
+    tool = Tool("f", schema)
+    with pytest.raises(Refusal) as caught:
+        answer(asked("call f", tools=(tool,), must_call=True))
+    assert caught.value.param == "tools[0].function.parameters"
+
+
+def test_a_wide_schema_that_may_end_ends():
+    """Optional parts are left out once there is enough; what must be is there."""
+    made = instance({"type": "object", "properties": WIDE}, "x", "y", "response_format")
+    assert made.keys() == WIDE.keys()
 
 
 @pytest.mark.parametrize(
