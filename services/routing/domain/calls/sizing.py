@@ -9,9 +9,10 @@ whose characters have three. The estimate is what a window of tokens is reserved
 A quote is a ceiling (COST-1), so it is asked for with the most that there can be: a token for each byte.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from services.routing.domain.calls.documents import weight_of
 from services.routing.domain.catalog import Kind, Supply
 
 BYTES_PER_TOKEN = 4
@@ -57,8 +58,8 @@ def facts_to_quote(kind: Kind, digest: Mapping[str, Any], supply: Supply) -> dic
     if kind is Kind.CHAT:
         return {
             **{name: digest[name] for name in ("service_tier", "reasoning_effort") if name in digest},
-            **_sorts_at_most(digest),
-            "input_tokens": stepped(tokens_at_most(kind, digest)),
+            **_sorts_at_most(digest, supply.capabilities.get("context_tokens")),
+            "input_tokens": stepped(tokens_at_most(kind, digest, supply.capabilities.get("context_tokens"))),
             "max_output_tokens": max_output_tokens(digest, supply),
         }
     if kind is Kind.EMBEDDING:
@@ -76,11 +77,12 @@ def facts_to_quote(kind: Kind, digest: Mapping[str, Any], supply: Supply) -> dic
     return facts
 
 
-def _sorts_at_most(digest: Mapping[str, Any]) -> dict[str, int]:
-    """Sorts of tokens with prices of their own that this conversation cannot have more of."""
+def _sorts_at_most(digest: Mapping[str, Any], context_tokens: int | None) -> dict[str, int]:
+    """Sorts of tokens with prices of their own that this conversation cannot have more of. Pages are pictures too."""
     messages, asked = digest.get("messages"), digest.get("modalities")
     found = {
-        "input_image_tokens": _figure(messages, "images") * MEDIA_TOKENS_AT_MOST,
+        "input_image_tokens": _figure(messages, "images") * MEDIA_TOKENS_AT_MOST
+        + _in_documents(messages, context_tokens),
         "input_audio_tokens": _figure(messages, "sounds") * MEDIA_TOKENS_AT_MOST,
     }
     found |= {f"output_{name}_tokens": 0 for name in ("audio", "image") if not _figure(asked, name)}
@@ -101,14 +103,21 @@ def input_tokens(kind: Kind, digest: Mapping[str, Any]) -> int:
     return _figure(digest.get("input"), "tokens") if kind is Kind.EMBEDDING else 0
 
 
-def tokens_at_most(kind: Kind, digest: Mapping[str, Any]) -> int:
-    """No tokeniser makes more; 0 for kinds without tokens."""
+def tokens_at_most(kind: Kind, digest: Mapping[str, Any], context_tokens: int | None = None) -> int:
+    """No tokeniser makes more; 0 for kinds without tokens. Of documents, whose weight is a guess from their size, no
+    more is read than `context_tokens`, what a model takes at all."""
     if kind is Kind.EMBEDDING:
         return _figure(digest.get("input"), "bytes")
     messages = digest.get("messages")
-    media = _figure(messages, "images") + _figure(messages, "sounds")
+    media = _figure(messages, "images") + _figure(messages, "sounds") + _figure(messages, "clips")
     texts = sum(_figure(digest.get(name), "bytes") for name in ("messages", "tools", "functions", "response_format"))
-    return texts + MARKS_AT_MOST * _figure(messages, "count") + MEDIA_TOKENS_AT_MOST * media
+    beside = MARKS_AT_MOST * _figure(messages, "count") + MEDIA_TOKENS_AT_MOST * media
+    return texts + beside + _in_documents(messages, context_tokens)
+
+
+def _in_documents(messages: object, context_tokens: int | None) -> int:
+    found = _figure(messages, "file_tokens_at_most")
+    return min(found, int(context_tokens)) if context_tokens else found
 
 
 def max_output_tokens(digest: Mapping[str, Any], supply: Supply) -> int:
@@ -137,17 +146,23 @@ def _figure(value: object, name: str) -> int:
 
 
 def _messages(value: Any) -> dict[str, int]:
-    characters = size = tokens = images = sounds = 0
+    characters = size = tokens = images = sounds = clips = 0
+    files = [weight_of(part) for message in value for part in _files(message)]
+    tokens += sum(file.expected for file in files)
     for message in value:
         tokens += MESSAGE_TOKENS
         for text, sort in _parts(message):
             characters += len(text)
             size += _bytes_of(text)
-            tokens += tokens_in(text) + (PICTURE_TOKENS if sort == "image_url" else 0)
+            tokens += tokens_in(text) + (PICTURE_TOKENS if sort in ("image_url", "video_url") else 0)
             images += sort == "image_url"
             sounds += sort == "input_audio"
+            clips += sort == "video_url"
     figures = {"characters": characters, "tokens": tokens, "images": images, "count": len(value), "bytes": size}
-    return figures | ({"sounds": sounds} if sounds else {})
+    figures |= {name: count for name, count in (("sounds", sounds), ("clips", clips)) if count}
+    if files:
+        figures |= {"files": len(files), "file_tokens_at_most": sum(file.most for file in files)}
+    return figures
 
 
 def _parts(message: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -165,6 +180,14 @@ def _parts(message: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         if isinstance(function, Mapping):
             parts.append((f"{function.get('name') or ''}{function.get('arguments') or ''}", "text"))
     return parts
+
+
+def _files(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The parts that are documents."""
+    content = message.get("content")
+    for part in content if isinstance(content, (list, tuple)) else ():
+        if isinstance(part, Mapping) and part.get("type") == "file":
+            yield part
 
 
 def _structure(value: Any) -> dict[str, Any]:
