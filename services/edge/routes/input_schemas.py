@@ -90,6 +90,11 @@ VIDEO: dict[str, Any] = {
         },
         "resolution": _text("For example 720p. Absent: the provider's own choice."),
         "ratio": _text("For example 16:9. Absent: the provider's own choice."),
+        "audio": {
+            "type": "boolean",
+            "description": "With sound, or without; only supplies that can be told are asked. Absent: the provider's "
+            "own choice.",
+        },
         "seed": _seed(),
         "real_person": {
             "type": "boolean",

@@ -2,8 +2,8 @@
 
 Inputs (all optional unless said):
 - video: prompt, reference_images[], reference_videos[], reference_audios[], first_frame, last_frame, duration_s,
-  resolution, ratio, seed, real_person; or clips[], narration[] (null where a clip has none), subtitles[] (texts, one a
-  clip, or {start_s, end_s, text}), real_person
+  resolution, ratio, audio (true or false), seed, real_person; or clips[], narration[] (null where a clip has none),
+  subtitles[] (texts, one a clip, or {start_s, end_s, text}), real_person
 - image: prompt (required), reference_images[], size, n, seed
 - speech: text (required), voice
 - ocr: image (required, a material), task
@@ -113,6 +113,19 @@ class Job:
         """Seconds rounded up to whole ones, None when absent: what comes is never shorter than what was asked."""
         value = self._number(name)
         return None if value is None else math.ceil(value)
+
+    def flag(self, name: str) -> bool | None:
+        """True or false, None when absent."""
+        value = self.input.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise Fault.invalid((f"/input/{name}", "must be true or false"))
+        return value
+
+    def must_lack(self, whose: str, *names: str) -> None:
+        """Refuse fields that `whose` dialect has no words for: what was asked for is never passed over."""
+        given = [name for name in names if self.input.get(name) not in (None, "", [], ())]
+        if given:
+            raise Fault.invalid(*((f"/input/{name}", f"has no word at {whose}: leave it out") for name in given))
 
     def _number(self, name: str) -> float | None:
         value = self.input.get(name)

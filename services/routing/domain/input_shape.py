@@ -244,6 +244,7 @@ FIELDS: Mapping[Kind, Mapping[str, Check]] = {
         "duration_s": _seconds,
         "resolution": _text,
         "ratio": _text,
+        "audio": _flag,
         "seed": _whole,
         "real_person": _flag,
     },

@@ -18,7 +18,7 @@ DEFAULT_DURATION_S = 5
 CHARACTERS_PER_TOKEN = 4
 """A low estimate on purpose: a supply is not dropped on a guess that may be too high."""
 
-VIDEO_FEATURES = ("first_frame", "last_frame", "seed", "subtitles")
+VIDEO_FEATURES = ("first_frame", "last_frame", "audio", "seed", "subtitles")
 
 SAMPLING = (
     "frequency_penalty", "logit_bias", "logprobs", "presence_penalty", "seed", "stop", "temperature", "top_logprobs",

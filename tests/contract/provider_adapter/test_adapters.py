@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -231,3 +232,25 @@ def test_a_question_is_answered_or_faulted(name: str, part: str, response: HttpR
         assert_of_the_table(answered, name)
         if response.status >= 400 and not adapter.table.errors_of_polls_judge:
             assert answered.code == "poll_failed"
+
+
+SOUND = {"ark": "generate_audio", "kling": "sound", "fal": "generate_audio", "replicate": "generate_audio",
+         "vidu": "audio"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name, kind in WORKS if kind == "video"])
+@pytest.mark.parametrize("wanted", [True, False])
+def test_sound_is_told_or_refused_and_never_passed_over(name: str, wanted: bool) -> None:
+    """SEL-5: a clip with sound, or without, is asked for in the dialect's own word; without a word it is refused."""
+    job = replace(job_of("video"), input={"prompt": "a storm", "duration_s": 4, "audio": wanted})
+    submit = ADAPTERS[name].submits("video")
+    if name not in SOUND:
+        with pytest.raises(Fault) as caught:
+            submit.build(job, endpoint_of(name))
+        assert [error.pointer for error in caught.value.errors] == ["/input/audio"]
+        return
+    body = json.loads(submit.build(job, endpoint_of(name)).body)
+    told = body.get("input", body)[SOUND[name]]
+    assert told == ({True: "on", False: "off"}[wanted] if name == "kling" else wanted)
+    unsaid = submit.build(replace(job, input={"prompt": "a storm"}), endpoint_of(name)).body
+    assert SOUND[name].encode() not in unsaid

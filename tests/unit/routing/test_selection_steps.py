@@ -82,6 +82,7 @@ def test_what_the_operator_took_out_is_dropped(admin: Admin, level: str):
         ({"ratios": ["16:9"]}, {"ratio": "1:1"}, "needs ratio 1:1, admits 16:9"),
         ({"duration_s": {"min": 4, "max": 10}}, {"duration_s": 12}, "needs 12 s, admits 4-10 s"),
         ({"features": ["seed"]}, {"first_frame": {"url": "https://a/b"}}, "needs feature first_frame, admits seed"),
+        ({"features": ["seed"]}, {"audio": False}, "needs feature audio, admits seed"),
         ({"features": []}, {"seed": 7}, "needs feature seed, admits none"),
     ],
 )

@@ -20,9 +20,10 @@ def test_a_caption_that_fits_is_whole_and_one_without_room_is_left_out() -> None
     """No mark of what is missing where nothing is, and no lone mark."""
     whole = badge(1280, "maker", STYLE, "A harbour at dawn")
     assert whole.tobytes() != badge(1280, "maker", STYLE, "A harbour at daw").tobytes()
-    assert badge(64, "a maker with a long name", STYLE, "words").tobytes() == badge(
-        64, "a maker with a long name", STYLE
-    ).tobytes()
+    assert (
+        badge(64, "a maker with a long name", STYLE, "words").tobytes()
+        == badge(64, "a maker with a long name", STYLE).tobytes()
+    )
 
 
 def test_signs_of_a_book_are_few_and_short() -> None:

@@ -61,6 +61,7 @@ def _video(job: Job) -> dict[str, Any]:
         "resolution": job.text("resolution"),
         "ratio": job.text("ratio"),
         "duration": job.seconds_up("duration_s"),  # Ark counts whole seconds: never shorter than asked
+        "generate_audio": job.flag("audio"),
         "seed": job.whole("seed"),
     }
     return body | {name: value for name, value in optional.items() if value not in (None, "")}

@@ -31,6 +31,7 @@ _SIZES = {
 def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that DashScope has no words for."""
     if job.kind == "video":
+        job.must_lack("dashscope", "reference_audios", "audio")
         given, parameters = _old_video(job) if _BEFORE_MEDIA.match(job.model) else _video(job)
         return _post(VIDEOS, job, given, parameters)
     if job.kind == "image":
@@ -83,14 +84,10 @@ def _media(job: Job) -> Iterator[dict[str, str]]:
             yield {"type": name, "url": url}
     for name, kind in (("reference_images", "reference_image"), ("reference_videos", "reference_video")):
         yield from ({"type": kind, "url": url} for url in job.materials(name))
-    if job.input.get("reference_audios"):
-        raise Fault.invalid(("/input/reference_audios", "dashscope takes none"))
 
 
 def _old_video(job: Job) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    for name in ("last_frame", "reference_images", "reference_videos", "reference_audios"):
-        if job.input.get(name):
-            raise Fault.invalid((f"/input/{name}", f"{job.model} takes none"))
+    job.must_lack(f"dashscope with {job.model}", "last_frame", "reference_images", "reference_videos")
     first = job.material("first_frame")
     resolution, ratio = job.text("resolution"), job.text("ratio") or "16:9"
     parameters: dict[str, Any] = {"duration": job.seconds_up("duration_s"), "seed": job.whole("seed")}

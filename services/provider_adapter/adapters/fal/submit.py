@@ -57,6 +57,7 @@ def _video(job: Job) -> Mapping[str, Any]:
         "duration": "" if seconds is None else str(seconds),
         "resolution": job.text("resolution"),
         "aspect_ratio": job.text("ratio"),
+        "generate_audio": job.flag("audio"),
         "seed": job.whole("seed"),
     }
 

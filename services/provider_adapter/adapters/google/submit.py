@@ -20,9 +20,7 @@ DEFAULT_S = 8
 
 def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the operation. Raises Fault for an input that Veo has no words for."""
-    for name in ("reference_videos", "reference_audios"):
-        if job.input.get(name):
-            raise Fault.invalid((f"/input/{name}", "has no word in the dialect 'google': leave it out"))
+    job.must_lack("google", "reference_videos", "reference_audios", "audio")
     instance: dict[str, Any] = {"prompt": job.required("prompt")}
     for ours, theirs in (("first_frame", "image"), ("last_frame", "lastFrame")):
         url = job.material(ours)

@@ -23,9 +23,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that Kling has no words for."""
     if job.kind != "video":
         raise Fault.of("source_not_configured", f"adapter 'kling' makes no {job.kind!r}")
-    for name in ("reference_videos", "reference_audios"):
-        if job.input.get(name):
-            raise Fault.invalid((f"/input/{name}", "kling takes none"))
+    job.must_lack("kling", "reference_videos", "reference_audios")
     path = route(job)
     seconds = job.seconds_up("duration_s")  # never shorter than asked
     body = {
@@ -33,6 +31,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
         "prompt": job.text("prompt") if path == FRAMES else job.required("prompt"),
         "mode": MODES.get(job.text("resolution"), ""),
         "duration": "" if seconds is None else str(seconds),
+        "sound": {True: "on", False: "off", None: ""}[job.flag("audio")],
         "external_task_id": job.client_token,
         **_pictures(job, path),
     }

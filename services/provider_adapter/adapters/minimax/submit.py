@@ -57,9 +57,7 @@ def size_of(job: Job) -> str:
 
 
 def _first(job: Job) -> dict[str, Any]:
-    for name in ("reference_videos", "reference_audios"):
-        if job.input.get(name):
-            raise Fault.invalid((f"/input/{name}", f"minimax takes none with {job.model}"))
+    job.must_lack(f"minimax with {job.model}", "reference_videos", "reference_audios", "audio")
     images = job.materials("reference_images")
     if len(images) > 1:
         raise Fault.invalid(("/input/reference_images", f"minimax takes one subject with {job.model}"))
@@ -77,6 +75,7 @@ def _first(job: Job) -> dict[str, Any]:
 
 
 def _second(job: Job) -> dict[str, Any]:
+    job.must_lack("minimax", "audio")
     content = list(_content(job))
     frames = [item for item in content if item.get("role") in ("first_frame", "last_frame")]
     if frames and len(content) > len(frames) + 1:

@@ -36,9 +36,7 @@ def parse(response: HttpResponse, dialect: Dialect) -> Submitted:
 
 
 def _video(job: Job) -> dict[str, Any]:
-    for name in ("last_frame", "reference_videos", "reference_audios"):
-        if job.input.get(name):
-            raise Fault.invalid((f"/input/{name}", "openai takes none"))
+    job.must_lack("openai", "last_frame", "reference_videos", "reference_audios", "audio")
     body: dict[str, Any] = {"model": job.model, "prompt": job.required("prompt")}
     optional = {"seconds": _seconds(job), "size": _size(job)}
     body |= {name: value for name, value in optional.items() if value}

@@ -72,6 +72,7 @@ def _video(job: Job) -> Mapping[str, Any]:
         "duration": job.seconds_up("duration_s"),  # never shorter than asked
         "resolution": job.text("resolution"),
         "aspect_ratio": job.text("ratio"),
+        "generate_audio": job.flag("audio"),
         "seed": job.whole("seed"),
     }
 

@@ -60,6 +60,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that Runway has no words for."""
     if job.kind != "video":
         raise Fault.of("source_not_configured", f"adapter 'runway' makes no {job.kind!r}")
+    job.must_lack("runway", "audio")
     pictures, clips = _pictures(job), job.materials("reference_videos")
     if len(clips) > 1:
         raise Fault.invalid(("/input/reference_videos", "runway takes one, the clip that is changed"))

@@ -20,9 +20,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that Vidu has no words for."""
     if job.kind != "video":
         raise Fault.of("source_not_configured", f"adapter 'vidu' makes no {job.kind!r}")
-    for name in ("reference_videos", "reference_audios"):
-        if job.input.get(name):
-            raise Fault.invalid((f"/input/{name}", "vidu takes none"))
+    job.must_lack("vidu", "reference_videos", "reference_audios")
     path, images = _way(job)
     framed = path in (FRAME, FRAMES)
     body = {
@@ -32,6 +30,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
         "duration": job.seconds_up("duration_s"),  # whole seconds: never shorter than asked
         "resolution": job.text("resolution"),
         "aspect_ratio": "" if framed else job.text("ratio"),
+        "audio": job.flag("audio"),
         "seed": job.whole("seed"),
         "payload": job.client_token,
     }
