@@ -18,6 +18,8 @@ from services.runs.domain.reading.notation import amount_of, duration_of, is_num
 Faults = list[tuple[str, str]]
 """(JSON pointer, reason) in the order found."""
 
+ROOT = "/production"
+"""Where the document stands in the body of a request."""
 LONGEST_TEXT = 1000
 E = TypeVar("E", bound=StrEnum)
 

@@ -22,7 +22,7 @@ from services.runs.domain.expressions import (
 )
 from services.runs.domain.fan_out import items_of
 from services.runs.domain.plan import Canary, Kind, Spec
-from services.runs.domain.reading.fields import Faults, pointer_to
+from services.runs.domain.reading.fields import ROOT, Faults, pointer_to
 
 EXPRESSED = ("input", "subject", "over", "checks")
 """The fields of a node in which expressions may stand."""
@@ -65,6 +65,9 @@ class Links:
     nodes: Mapping[str, Declared]
     """By id; of nodes with one id, the first."""
     faults: Faults
+    _lists: dict[tuple[str, ...], Items] = field(default_factory=dict)
+    """By where they are written and whether a map has been over them: many maps may share one list."""
+    _told: set[str] = field(default_factory=set)
 
     def follow(self, node: Declared) -> list[str]:
         """Report the names of a node that lead nowhere; answers the nodes that its expressions need, each once."""
@@ -129,34 +132,45 @@ class Links:
     def _items(self, spec: Spec) -> Items:
         """The items of a map: written out, in the inputs, or those of another map with what that made of them."""
         seen = {spec.id}
-        made: Mapping[str, Any] = {}
+        made: dict[str, Any] = {}
         while isinstance(spec.over, str):
-            piece = alone(spec.over)
+            piece = _alone(spec.over)
             other = self.nodes.get(piece.root) if piece is not None else None
             if piece is not None and piece.root == INPUTS:
-                value, lost = walk(self.inputs, piece.rest)
-                return Items() if lost or value is UNKNOWN else Items([{**item, **made} for item in _entries(value)])
+                return self._written(piece, made)
             if piece is None or piece.rest != ("items",) or piece.root in seen or other is None or other.spec is None:
                 return Items()
             seen.add(piece.root)
             spec, made = other.spec, ITEM_MADE
-        return Items([{**item, **made} for item in _entries(spec.over)])
+        return self._shared(("", spec.id, *made), spec.over, made)
+
+    def _written(self, expression: Expression, made: dict[str, Any]) -> Items:
+        """Items in the inputs, held to the same rules as those at a map; what is wrong with them is told once."""
+        value, lost = walk(self.inputs, expression.rest)
+        if lost or value is UNKNOWN:
+            return Items()
+        if expression.text not in self._told:
+            self._told.add(expression.text)
+            place = "/".join((f"{ROOT}/inputs", *expression.rest))
+            self.faults.extend((place + inner, reason) for inner, reason in items_of(value)[1])
+        return self._shared((expression.text, *made), value, made)
+
+    def _shared(self, key: tuple[str, ...], over: Any, made: dict[str, Any]) -> Items:
+        if key not in self._lists:
+            self._lists[key] = Items([{**item, **made} for item in items_of(over)[0].values()])
+        return self._lists[key]
 
     def _report(self, pointer: str, reason: str) -> None:
         self.faults.append((pointer, reason))
 
 
-def alone(text: str) -> Expression | None:
+def _alone(text: str) -> Expression | None:
     """The expression that a text is, if it is one and nothing more."""
     try:
         pieces = parse(text)
     except Malformed:
         return None
     return pieces[0] if len(pieces) == 1 and isinstance(pieces[0], Expression) else None
-
-
-def _entries(over: Any) -> Iterator[Mapping[str, Any]]:
-    return iter(items_of(over)[0].values())
 
 
 def _given(kind: Kind, rest: tuple[str, ...]) -> tuple[Any, str]:

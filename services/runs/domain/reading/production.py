@@ -11,17 +11,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from services.runs.domain.expressions import INPUTS
-from services.runs.domain.fan_out import items_of
 from services.runs.domain.plan import MAIN, Kind, Plan, PlanBudget, ReviewLoad, Spec
-from services.runs.domain.reading.fields import Faults, Fields, pointer_to
-from services.runs.domain.reading.links import UNKNOWN, Declared, Links, alone, walk
+from services.runs.domain.reading.fields import ROOT, Faults, Fields, pointer_to
+from services.runs.domain.reading.links import Declared, Links
 from services.runs.domain.reading.nodes import read_node
 from services.runs.domain.reading.notation import CURRENCY, duration_of, is_number, moment_of
 from services.runs.domain.reading.ordering import in_order, told
 
-ROOT = "/production"
-"""Where the document stands in the body of a request."""
 MOST_NODES = 2000
 DEEPEST = 32
 MOST = 1_000_000
@@ -156,24 +152,11 @@ def _linked(inputs: Mapping[str, Any], declared: list[Declared], faults: Faults)
             continue
         needs = dict.fromkeys((*(name for name in node.spec.needs if name in nodes), *implied))
         specs[node.spec.id] = replace(node.spec, needs=tuple(needs))
-        if node.spec.kind is Kind.MAP:
-            _items_in_inputs(node.spec, inputs, faults)
     order, circles = in_order({name: [need for need in spec.needs if need in specs] for name, spec in specs.items()})
     for circle in circles:
         reason = f"needs itself: {told(circle)}; take one of these needs away"
         faults.append((nodes[circle[0]].pointer, reason))
     return {name: specs[name] for name in order}
-
-
-def _items_in_inputs(spec: Spec, inputs: Mapping[str, Any], faults: Faults) -> None:
-    """Items that stand in the inputs are read like those that stand at the map."""
-    piece = alone(spec.over) if isinstance(spec.over, str) else None
-    if piece is None or piece.root != INPUTS:
-        return
-    value, lost = walk(inputs, piece.rest)
-    if not lost and value is not UNKNOWN:
-        pointer = "/".join((f"{ROOT}/inputs", *piece.rest))
-        faults.extend((pointer + inner, reason) for inner, reason in items_of(value)[1])
 
 
 def _budget(fields: Fields) -> PlanBudget | None:
