@@ -95,7 +95,7 @@ class Host:
             assumed_deadline_s=STRANGERS_DEADLINE_S,
             admit=self._admission(),
             tls=tls,
-            public=() if self.placement.public is None else (self.placement.public,),
+            public=self.placement.public,
             callers=CALLERS,
         )
         for context in self._contexts:
@@ -133,8 +133,8 @@ class Host:
             await self._guarded("stopping the database", self._postgres.stop())
 
     def _admission(self) -> KeyAdmission | None:
-        """What asks the callers of a public port for a key; the edge, which knows the keys, is in this process then."""
-        if self.placement.public is not None:
+        """What asks the callers of public ports for a key, which the edge recognises."""
+        if self.placement.public:
             return KeyAdmission(self.channels.for_caller("host").to("edge"))
         return None
 
@@ -163,7 +163,7 @@ class Host:
     def _tell_of_plain_doors(self) -> None:
         """Inner doors ask for no key: without certificates, whoever reaches one from elsewhere is let in."""
         for address in self.placement.listen if self.placement.tls is None else ():
-            inner = address.transport is Transport.TCP and address != self.placement.public
+            inner = address.transport is Transport.TCP and address not in self.placement.public
             if inner and not address.is_of_this_machine:
                 log.warning("contexts are served on %s to whoever reaches it; see docs/guides/security.md", address)
 

@@ -4,7 +4,7 @@
 |---|---|---|
 | PEER_<CONTEXT> | where callers find it: `loopback:`, `unix:/path`, `dns:///host:port`, or several | loopback: |
 | LISTEN_<CONTEXT> | where it listens, if that is not PEER_<CONTEXT> (a replica, a load balancer) | PEER_<CONTEXT> |
-| POINTSMAN_GRPC | the public gRPC address of a process that hosts everything that lives here | 127.0.0.1:50051 |
+| POINTSMAN_GRPC | the gRPC address of a process without names, public if the edge is in it | 127.0.0.1:50051 |
 | POINTSMAN_ADMIN | the address of channelz; `off` for none | unix:DATA/admin.sock |
 | POINTSMAN_DATA | the data directory | ./.pointsman |
 | POINTSMAN_DATABASE_URL | PostgreSQL, or `memory:` | embedded, under the data directory |
@@ -68,18 +68,23 @@ class Placement:
     ready_file: Path | None = None
     drain_s: float = 10.0
     drain_lag_s: float = 0.0
-    public: Address | None = None
-    """Where strangers come in and show a key. None where the edge is elsewhere: every address is for contexts then."""
+    public: tuple[Address, ...] = ()
+    """Those of `listen` where strangers come in and show a key. All others are for contexts."""
     tls: TlsFiles | None = None
     """Mutual TLS on the TCP addresses that are for contexts, and to contexts at TCP addresses. None: plain."""
 
 
 def placement(
-    env: Mapping[str, str], names: Iterable[str] = (), *, listen: Iterable[str] = (), available: Iterable[str]
+    env: Mapping[str, str],
+    names: Iterable[str] = (),
+    *,
+    listen: Iterable[str] = (),
+    grpc: str | None = None,
+    available: Iterable[str],
 ) -> Placement:
     """Read the environment. `names` are the contexts asked for (none: all that live here), `listen` further addresses.
 
-    Raises PlacementError.
+    `grpc` is a public address for a process with names, whose environment others may share. Raises PlacementError.
     """
     named, known = tuple(names), tuple(available)
     for name in named:
@@ -89,26 +94,44 @@ def placement(
     hosted = named or tuple(name for name in known if peers[name].transport is Transport.LOOPBACK)
     if not hosted:
         raise PlacementError("every context is placed elsewhere by its PEER_ variable; name those to host here")
-    addresses = [LOOPBACK, *(_parsed("--listen", text) for text in listen)]
+    tls = _tls(env)
+    further = [_parsed("--listen", text) for text in listen]
+    addresses = [LOOPBACK, *further]
     own = {name: address for name in named if (address := _own_address(env, name, peers[name])) is not None}
     addresses += own.values()
-    grpc = None if named else _parsed("POINTSMAN_GRPC", env.get("POINTSMAN_GRPC") or DEFAULT_GRPC)
-    if grpc is not None:
-        addresses.append(grpc)
+    public = _named_public(grpc, hosted, peers) if named else _public(env, hosted, further if tls is None else ())
+    if not named:
+        addresses.append(_parsed("POINTSMAN_GRPC", env.get("POINTSMAN_GRPC") or DEFAULT_GRPC))
     data = Path(env.get("POINTSMAN_DATA") or DEFAULT_DATA).absolute()
     needs_database = not WITHOUT_DATABASE.issuperset(hosted)
     return Placement(
         contexts=tuple(sorted(hosted, key=_rank)),
-        listen=tuple(dict.fromkeys(addresses)),
+        listen=tuple(dict.fromkeys((*addresses, *public))),
         admin=_admin(env, data, (*named, *(_mark(own[name]) for name in own if peers[name].replicas))),
         data=data,
         database_url=_database_url(env) or (None if needs_database else ""),
         ready_file=Path(env["POINTSMAN_READY_FILE"]) if env.get("POINTSMAN_READY_FILE") else None,
         drain_s=_seconds(env, "POINTSMAN_DRAIN_S", 10.0),
         drain_lag_s=_seconds(env, "POINTSMAN_DRAIN_LAG_S", 0.0),
-        public=grpc if "edge" in hosted else None,
-        tls=_tls(env),
+        public=public,
+        tls=tls,
     )
+
+
+def _public(env: Mapping[str, str], hosted: Iterable[str], further: Iterable[Address]) -> tuple[Address, ...]:
+    """Where the edge is elsewhere, it and others call the address of a process without names, which is for contexts."""
+    if "edge" not in hosted:
+        return ()
+    grpc = _parsed("POINTSMAN_GRPC", env.get("POINTSMAN_GRPC") or DEFAULT_GRPC)
+    return (grpc, *(address for address in further if address.transport is Transport.TCP))
+
+
+def _named_public(grpc: str | None, hosted: Iterable[str], peers: Mapping[str, Address]) -> tuple[Address, ...]:
+    if not grpc:
+        return ()
+    if "edge" not in hosted and peers.get("edge", LOOPBACK) == LOOPBACK:
+        raise PlacementError("--grpc is for callers with a key, which the edge recognises; say where it is: PEER_EDGE")
+    return (_parsed("--grpc", grpc),)
 
 
 def _rank(name: str) -> int:

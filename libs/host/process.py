@@ -26,7 +26,7 @@ from libs.telemetry.logs import configure
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 FLAGS = {
     "http": ("HOST:PORT", "POINTSMAN_HTTP", "where the edge listens for HTTP"),
-    "grpc": ("HOST:PORT", "POINTSMAN_GRPC", "where all hosted services listen for gRPC"),
+    "grpc": ("HOST:PORT", "POINTSMAN_GRPC", "where all hosted services listen for gRPC, for callers with a key"),
     "admin": ("ADDRESS", "POINTSMAN_ADMIN", "where channelz listens; 'off' for nowhere"),
     "data": ("DIR", "POINTSMAN_DATA", "the data directory"),
     "ready-file": ("FILE", "POINTSMAN_READY_FILE", "created when every context serves"),
@@ -47,12 +47,9 @@ def main(
     """Host the contexts named on the command line (none: all that live here) until a signal; then exit."""
     options = _parser(builders, program).parse_args(arguments)
     merged = {**env, **_flags(options)}
-    listen = list(options.listen)
-    if options.contexts and options.grpc:
-        listen.append(options.grpc)
     configure(merged.get("POINTSMAN_LOG_LEVEL") or "info")
     try:
-        place = placement(merged, options.contexts, listen=listen, available=builders)
+        place = placement(merged, options.contexts, listen=options.listen, grpc=options.grpc, available=builders)
     except PlacementError as error:
         _complain(program, error)
         sys.exit(2)

@@ -1,10 +1,9 @@
 """Who may come in by the public gRPC port: callers with an API key, as over HTTP (AUTH-1).
 
-    RpcServer(..., admit=KeyAdmission(channels.to("edge")))
+    RpcServer(..., public=(address,), admit=KeyAdmission(channels.to("edge")))
 
 Laws of this file:
-- calls of this process, over Unix sockets and with a certificate are our own and need no key; a key is asked for on
-  TCP alone, where no certificate is;
+- who comes in by a public port is a stranger, whoever it says that it is; our own have doors of their own;
 - a user's key reaches only what has a tenant in its request, and only its own; everything else is for operators;
 - a method that is not in the table is for operators, so a new one is closed until somebody decides otherwise.
 """
@@ -17,12 +16,10 @@ from libs.rpc.chain import Check
 from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.identity import Identity, carry_identity, current_identity
 from libs.rpc.interceptors.incoming import IncomingCall
-from libs.rpc.tls import CERTIFIED
 from pointsman.edge.v1 import key_service_pb2
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 
 TIMEOUT_S = 5.0
-OWN_PEERS = ("loopback:", "unix:")
 OPERATORS = frozenset({"operate", "admin"})
 _USERS = frozenset({"runs"}) | OPERATORS
 _CALLERS = frozenset({"invoke"}) | OPERATORS
@@ -54,15 +51,13 @@ SCOPES: Mapping[str, frozenset[str]] = {
 
 
 class KeyAdmission:
-    """The `admit` of a server whose TCP port is public. `channel` leads to the edge, which knows the keys."""
+    """The `admit` of a server with public ports. `channel` leads to the edge, which knows the keys."""
 
     def __init__(self, channel: Any) -> None:
         self._stub: Any = KeyServiceStub(channel)
 
     async def __call__(self, call: IncomingCall) -> Check | None:
         """Let the call in, or raise Fault unauthenticated or forbidden; answers the check of its request."""
-        if call.context.peer().startswith(OWN_PEERS) or CERTIFIED in call.context.auth_context():
-            return None
         identity = current_identity()
         key = await self._recognise(identity)
         sufficient = SCOPES.get(call.method.path, OPERATORS)

@@ -1,7 +1,7 @@
 """Hosts servicers: wraps them once, serves them in-process, on Unix sockets and on TCP at the same time.
 
 Laws of this file:
-- every servicer runs behind the same chain, whatever the transport;
+- every servicer runs behind the same chain, whatever the transport; strangers' doors ask for a key in addition;
 - a port that is open serves health per service name and reflection; channelz is on the admin port only;
 - stopping is: not serving, stop taking calls, wait for our own register of handlers, end what is left, close.
 """
@@ -64,9 +64,9 @@ class RpcServer:
     `listen` are addresses; TCP with port 0 takes a free port, see `bound`. `admin` is another address, for channelz,
     health and reflection; see `bound_admin`. `assumed_deadline_s` is the deadline of strangers that set none (see
     DeadlineInterceptor). `call_limit` bounds the handlers at work; what comes above it is answered `overloaded`.
-    `admit` may wait and refuse a call with a Fault (the check of a key) once its identity is known.
-    With `tls` every TCP address takes calls by mutual TLS alone, those in `public` excepted, where strangers come in.
-    `callers` is the table of CallersInterceptor; without it no context is refused anything.
+    Strangers come in at those addresses of `listen` that are in `public` too: there `admit` may wait and refuse a call
+    with a Fault (the check of a key) once its identity is known. All others are for contexts: `callers` is the table of
+    CallersInterceptor, without which no context is refused anything, and with `tls` TCP is mutual TLS and nothing else.
     """
 
     def __init__(
@@ -95,19 +95,14 @@ class RpcServer:
         self._public = frozenset(public)
         self._limits = message_limit_bytes, answer_limit_bytes
         self.running = RunningCalls(call_limit)
-        self._chain = HandlerChain(
-            FaultsInterceptor(new_reference, self.running.stopped),
-            (
-                DeadlineInterceptor(assumed_deadline_s),
-                IdentityInterceptor(),
-                *((CallersInterceptor(callers, tls),) if callers is not None else ()),
-                TelemetryInterceptor(metrics, tracer),
-                *extra_interceptors,
-            ),
-            self.running,
-            admit,
-        )
+        faults = FaultsInterceptor(new_reference, self.running.stopped)
+        first = (DeadlineInterceptor(assumed_deadline_s), IdentityInterceptor())
+        last = (TelemetryInterceptor(metrics, tracer), *extra_interceptors)
+        held = (CallersInterceptor(callers, tls),) if callers is not None else ()
+        self._chain = HandlerChain(faults, (*first, *held, *last), self.running)
+        self._public_chain = HandlerChain(faults, (*first, *last), self.running, admit)
         self._services: dict[str, dict[str, Any]] = {}
+        self._public_services: dict[str, dict[str, Any]] = {}
         self._exchanges: set[Exchange] = set()
         self._health = health.aio.HealthServicer()
         self._servers: list[aio.Server] = []
@@ -126,9 +121,8 @@ class RpcServer:
         for service, handlers in added.items():
             if service in self._services:
                 raise ValueError(f"service {service} is hosted twice")
-            self._services[service] = {
-                name: self._chain.wrap(service, name, handler) for name, handler in handlers.items()
-            }
+            for chain, wrapped in ((self._chain, self._services), (self._public_chain, self._public_services)):
+                wrapped[service] = {name: chain.wrap(service, name, handler) for name, handler in handlers.items()}
         return tuple(added)
 
     @property
@@ -143,12 +137,14 @@ class RpcServer:
         for service in self._services:
             await self._health.set(service, _SERVING if serving else _NOT_SERVING)
         if LOOPBACK in self._listen:
-            for service, handlers in self._services.items():
+            for service, handlers in (self._public_services if LOOPBACK in self._public else self._services).items():
                 self._registry.add(service, handlers, self._exchanges)
             self.bound[LOOPBACK] = LOOPBACK
         doors = [address for address in self._listen if address.transport is not Transport.LOOPBACK]
-        if doors:
-            self.bound.update(await self._open(doors, self._all_handlers()))
+        for strangers, services in ((False, self._services), (True, self._public_services)):
+            found = [address for address in doors if (address in self._public) is strangers]
+            if found:
+                self.bound.update(await self._open(found, self._all_handlers(services)))
         if self._admin_address is not None:
             opened = await self._open([self._admin_address], self._admin_handlers())
             self.bound_admin = opened[self._admin_address]
@@ -241,11 +237,9 @@ class RpcServer:
         host = f"[{address.host}]" if ":" in address.host else address.host
         return Address(Transport.TCP, f"dns:///{host}:{port}", address.host, port)
 
-    def _all_handlers(self) -> dict[str, Any]:
+    def _all_handlers(self, services: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         handlers = {
-            f"/{service}/{name}": handler
-            for service, methods in self._services.items()
-            for name, handler in methods.items()
+            f"/{service}/{name}": handler for service, methods in services.items() for name, handler in methods.items()
         }
         return handlers | self._health_handlers() | reflection_handlers((*self._services, HEALTH))
 

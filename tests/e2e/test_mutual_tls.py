@@ -1,6 +1,7 @@
 """The edge and everything below it as two processes that trust certificates alone."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ DAYS = 1
 
 
 class TwoByCertificates(SevenProcesses):
-    """`edge` and `below`, over TCP by mutual TLS."""
+    """`edge` and `below`, over TCP by mutual TLS; `below` has a door for callers with a key."""
 
     members = ("below", "edge")
 
@@ -47,7 +48,8 @@ class TwoByCertificates(SevenProcesses):
     def _spawn(self, name: str, arguments: list[str], env: Mapping[str, str]) -> None:
         own = {"CERT": f"{name}.pem", "KEY": f"{name}.key", "CA": "ca.pem"} if name in self.members else {}
         tls = {f"POINTSMAN_TLS_{part}": str(self.certificates / file) for part, file in own.items()}
-        super()._spawn(name, arguments, {**env, **tls})
+        public = ["--grpc", self.grpc] if name == "below" else []
+        super()._spawn(name, [*arguments, *public], {**env, **tls})
 
     def tls(self, *contexts: str) -> Tls:
         """A certificate of the same authority for these contexts."""
@@ -56,12 +58,23 @@ class TwoByCertificates(SevenProcesses):
         return Tls(Certificates(*(file.read_bytes() for file in files)))
 
 
-@pytest.fixture
-async def stack() -> AsyncIterator[TwoByCertificates]:
+@pytest.fixture(scope="module")
+def started() -> Iterator[TwoByCertificates]:
     """Two processes of our own."""
-    async with running(TwoByCertificates, setting()) as stack, stack.visit():
+    with asyncio.Runner() as runner:
+        context = running(TwoByCertificates, setting())
+        stack = runner.run(context.__aenter__())
         assert isinstance(stack, TwoByCertificates)
         yield stack
+        runner.run(context.__aexit__(None, None, None))
+        assert stack.said == []
+
+
+@pytest.fixture
+async def stack(started: TwoByCertificates) -> AsyncIterator[TwoByCertificates]:
+    """The two with sessions open."""
+    async with started.visit():
+        yield started
 
 
 async def refusal(stack: TwoByCertificates, *contexts: str) -> Fault:
@@ -85,3 +98,22 @@ async def test_two_processes_serve_by_certificates(stack: TwoByCertificates) -> 
         with pytest.raises(aio.AioRpcError) as caught:
             await RoutingServiceStub(plain).GetTask(routing_pb.GetTaskRequest(task_id="none"), timeout=10)
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def outcome(stack: TwoByCertificates, key: str) -> grpc.StatusCode:
+    """How an operator's method ends for the holder of that key at the public port."""
+    metadata = [("authorization", f"Bearer {key}")] if key else []
+    async with aio.insecure_channel(stack.grpc) as plain:
+        try:
+            await RoutingServiceStub(plain).ListAlerts(routing_pb.ListAlertsRequest(), timeout=10, metadata=metadata)
+        except aio.AioRpcError as error:
+            return error.code()
+    return grpc.StatusCode.OK
+
+
+async def test_operators_come_in_by_key(stack: TwoByCertificates) -> None:
+    """AUTH-3: operator methods need the operator's scope over gRPC too, where the edge is in another process."""
+    made = await stack.api.call("POST", "/v1/operator/keys", body={"tenant": "reader", "scopes": ["runs"]})
+    assert await outcome(stack, "") is grpc.StatusCode.UNAUTHENTICATED
+    assert await outcome(stack, made["key"]) is grpc.StatusCode.PERMISSION_DENIED
+    assert await outcome(stack, stack.key) is grpc.StatusCode.OK

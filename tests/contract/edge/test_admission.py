@@ -53,7 +53,7 @@ async def port(edge: EdgeHouse) -> AsyncIterator[Port]:
     registry = LoopbackRegistry()
     asked = parse("127.0.0.1:0")
     admit = KeyAdmission(edge.channels.to("edge"))
-    server = RpcServer((LOOPBACK, asked), registry=registry, admit=admit, metrics=Metrics())
+    server = RpcServer((LOOPBACK, asked), registry=registry, public=(asked,), admit=admit, metrics=Metrics())
     server.add(lambda s: add_RunsServiceServicer_to_server(edge.runs, s))
     server.add(lambda s: add_RoutingServiceServicer_to_server(edge.routing, s))
     server.add(lambda s: add_HealthServiceServicer_to_server(edge.health, s))

@@ -204,3 +204,27 @@ async def test_a_retired_connection_is_closed(tmp_path: Path) -> None:
     await eventually(lambda: closed == [opened[0]])
     await channel.close()
     assert closed == opened
+
+
+async def test_strangers_have_a_door_of_their_own(tmp_path: Path) -> None:
+    """AUTH-3: at one server strangers come in plainly with a key, and contexts, by certificates, without one."""
+    town, inner, outer = Town(tmp_path), parse("127.0.0.1:0"), parse("localhost:0")
+
+    async def admit(call: Any) -> None:
+        identity = current_identity()
+        if identity.authorization is None or identity.authorization.reveal() != "Bearer good":
+            raise Fault.of("unauthenticated", "no key was given")
+
+    server = RpcServer(
+        (inner, outer), public=(outer,), admit=admit, callers=TABLE, tls=town.tls("routing"), metrics=Metrics()
+    )
+    server.add(lambda s: pb2_grpc.add_EchoServiceServicer_to_server(servicer(), s))
+    await server.start()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(server.close, 0.1)
+        street = Street(town, server, town.tls("routing"), server.bound[inner], LoopbackRegistry(), stack)
+        assert await ask(street.stub(town.tls("runs"), "runs")) == ""
+        assert await ask(street.stub(None, "runs", server.bound[outer])) == "unauthenticated"
+        key = [("authorization", "Bearer good")]
+        answer = await street.stub(None, "edge", server.bound[outer]).Unary(REQUEST, timeout=5, metadata=key)
+        assert answer.text == "hello"

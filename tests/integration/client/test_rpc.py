@@ -80,7 +80,9 @@ async def port(tmp_path: Path) -> AsyncIterator[Port]:
     async with edge_house(tmp_path) as edge:
         runs, asked = ShakyRuns(), parse("127.0.0.1:0")
         admit = KeyAdmission(edge.channels.to("edge"))
-        server = RpcServer((LOOPBACK, asked), registry=LoopbackRegistry(), admit=admit, metrics=Metrics())
+        server = RpcServer(
+            (LOOPBACK, asked), registry=LoopbackRegistry(), public=(asked,), admit=admit, metrics=Metrics()
+        )
         server.add(lambda s: add_RunsServiceServicer_to_server(runs, s))
         await server.start()
         try:

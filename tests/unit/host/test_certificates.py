@@ -4,6 +4,7 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,9 +54,20 @@ def test_settings_name_all_three_files_or_none() -> None:
 
 def test_strangers_have_their_own_door() -> None:
     """AUTH-3: the public address asks for keys where the edge is; all else, and all of a named process, is inner."""
-    assert str(placement({}, available=["edge"]).public) == "dns:///127.0.0.1:50051"
-    assert placement({}, ["edge"], available=["edge"]).public is None
-    assert placement({"PEER_EDGE": "unix:/e.sock"}, available=["edge", "runs"]).public is None
+
+    def public(env: dict[str, str], *names: str, **more: Any) -> list[str]:
+        return [str(address) for address in placement(env, names, **more, available=["edge", "runs"]).public]
+
+    tls = {"POINTSMAN_TLS_CERT": "/c.pem", "POINTSMAN_TLS_KEY": "/c.key", "POINTSMAN_TLS_CA": "/ca.pem"}
+    elsewhere, grpc, further = {"PEER_EDGE": "unix:/e.sock"}, "dns:///0.0.0.0:1", "dns:///0.0.0.0:2"
+    assert public({"POINTSMAN_GRPC": grpc}) == [grpc]
+    assert public({"POINTSMAN_GRPC": grpc}, listen=[further]) == [grpc, further]
+    assert public({"POINTSMAN_GRPC": grpc, **tls}, listen=[further]) == [grpc]
+    assert public({"POINTSMAN_GRPC": grpc, **elsewhere}) == []
+    assert public({"POINTSMAN_GRPC": grpc}, "edge") == []
+    assert public(elsewhere, "runs", grpc=grpc) == [grpc]
+    with pytest.raises(PlacementError, match="say where it is: PEER_EDGE"):
+        public({}, "runs", grpc=grpc)
 
 
 def test_a_process_proves_every_context_that_it_hosts(home: Home) -> None:

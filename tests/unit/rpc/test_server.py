@@ -8,6 +8,7 @@ from grpc import aio
 
 from libs.faults.fault import Fault
 from libs.faults.wire import from_rpc_error
+from libs.rpc.address import LOOPBACK
 from libs.rpc.channels import Channels
 from libs.rpc.identity import current_identity
 from libs.rpc.loopback import LoopbackChannel, LoopbackRegistry
@@ -83,7 +84,7 @@ async def test_admission_may_wait_and_refuse():
         if key is None or key.reveal() != "Bearer right":
             raise Fault.of("unauthenticated")
 
-    server = server_in(registry, admit=admit)
+    server = server_in(registry, public=(LOOPBACK,), admit=admit)
     add(server)
     await server.start()
     channels = Channels(registry=registry)
