@@ -34,7 +34,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "ReplaySelection": _EDGE,
         "WhatIf": _EDGE,
         "ResolveAttempt": _EDGE,
-        "Invoke": _EDGE,
+        "Invoke": _EDGE | _RUNS,
         "InvokeStream": _EDGE,
         "GetCall": _EDGE,
         "ListAlerts": _EDGE,
