@@ -20,7 +20,8 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._families: dict[str, Counter | Gauge | Histogram] = {}
-        self._children: dict[tuple[str, tuple[str, ...]], Counter | Gauge | Histogram] = {}
+        self._children: dict[tuple[object, ...], Counter | Gauge | Histogram] = {}
+        """By name and labels as a caller spells them; who spells them in another order is given the same child."""
 
     def counter(self, metric: Metric, **labels: str) -> Counter:
         """The counter with these label values."""
@@ -53,10 +54,10 @@ class Metrics:
         return generate_latest(self._registry)
 
     def _child(self, metric: Metric, kind: Kind, labels: dict[str, str]) -> Counter | Gauge | Histogram:
-        values = tuple(labels.get(name, "") for name in metric.labels)
-        key = (metric.name, values)
+        key = (metric.name, *labels.items())
         child = self._children.get(key)
         if child is None:
+            values = tuple(labels.get(name, "") for name in metric.labels)
             if METRICS.get(metric.name) is not metric or metric.kind is not kind:
                 raise ValueError(f"{metric.name} is no {kind} of libs.telemetry.names")
             if set(labels) != set(metric.labels):
