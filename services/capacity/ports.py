@@ -34,7 +34,7 @@ class CapacityStore(Protocol):
     (CAP-12). Answers are those of `domain.ledger` and `domain.holding`.
     """
 
-    async def reserve(self, request: Request) -> Lease | Refusal:
+    def reserve(self, request: Request) -> Awaitable[Lease | Refusal]:
         """Decide all gates of all levels at once. A refusal changes no lease and no window.
 
         The views of health in the request are kept where they are newer than those known, also on a refusal.

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from libs.rpc.batches import check_size, each
+from libs.rpc.batches import check_size
 from pointsman.capacity.v1 import capacity_service_pb2 as pb
 from pointsman.capacity.v1.capacity_service_pb2_grpc import CapacityServiceServicer
 from services.capacity import wire
@@ -42,7 +42,7 @@ class CapacityServicer(CapacityServiceServicer):
     async def BatchReserve(self, request: pb.BatchReserveRequest, context: Any) -> pb.BatchReserveResponse:
         """Decides several reservations, each as if alone."""
         check_size(request.requests, "requests")
-        outcomes = await each(self._do.reserve(wire.request_from_proto(asked)) for asked in request.requests)
+        outcomes = await self._do.reserve.each([wire.request_from_proto(asked) for asked in request.requests])
         return pb.BatchReserveResponse(responses=map(wire.reserved_to_proto, outcomes))
 
     async def RenewLeases(self, request: pb.RenewLeasesRequest, context: Any) -> pb.RenewLeasesResponse:

@@ -1,5 +1,7 @@
 """One slot on a Channel and a Supply together, or a reason why not."""
 
+import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 from libs.faults.fault import Fault
@@ -25,11 +27,34 @@ class Reserve:
 
     async def __call__(self, request: Request) -> Lease | Refusal:
         """The lease, or the refusal. Faults as in the port, and `validation_failed`."""
+        return (await self.each((request,)))[0]
+
+    async def each(self, requests: Sequence[Request]) -> list[Lease | Refusal]:
+        """Each as if alone, in their order. Raises the first fault, when none is under way any more."""
+        faults = [_fault(request) for request in requests]
+        begun = [self._store.reserve(item) for item, fault in zip(requests, faults, strict=True) if fault is None]
+        decided = iter(await asyncio.gather(*begun, return_exceptions=True))
+        outcomes = [next(decided) if fault is None else fault for fault in faults]
+        for outcome in outcomes:
+            if not isinstance(outcome, BaseException):
+                _count(outcome)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return outcomes  # type: ignore[return-value]  # none of them is an exception
+
+
+def _count(outcome: Lease | Refusal) -> None:
+    result, gate = ("refused", outcome.gate.value) if isinstance(outcome, Refusal) else ("admitted", "")
+    metrics.PROCESS.counter(names.RESERVATIONS, result=result, gate=gate).inc()
+
+
+def _fault(request: Request) -> Fault | None:
+    try:
         _check(request)
-        outcome = await self._store.reserve(request)
-        result, gate = ("refused", outcome.gate.value) if isinstance(outcome, Refusal) else ("admitted", "")
-        metrics.PROCESS.counter(names.RESERVATIONS, result=result, gate=gate).inc()
-        return outcome
+    except Fault as fault:
+        return fault
+    return None
 
 
 def _check(request: Request) -> None:

@@ -39,16 +39,9 @@ class PostgresCapacityStore:
         self._lane = database.lane()
         self._group: Gathering[Ask, Answer] = Gathering(self._decide, lambda ask: ask.lease_id)
 
-    async def reserve(self, request: Request) -> Lease | Refusal:
-        """Decide, together with whoever else waits."""
-        while True:
-            answer = await self._group.ask(request)
-            if not isinstance(answer, Known):
-                assert answer is not None, "a reservation is admitted or refused"
-                return answer
-            known = await self._known(request)
-            if known is not None:  # else it was forgotten between the two looks
-                return known
+    def reserve(self, request: Request) -> Awaitable[Lease | Refusal]:
+        """Decide, together with whoever else waits. (A reservation is admitted or refused.)"""
+        return cast("Awaitable[Lease | Refusal]", self._group.begin(request))
 
     def release(
         self, lease_id: str, holder: str, used_tokens: int | None, feedback: Feedback = SILENT
@@ -64,7 +57,19 @@ class PostgresCapacityStore:
                 return [lease]
         group = Group(asks)
         (row,) = await self._lane.fetch(sql.DECIDE, *group.columns())
-        return group.answers(row)
+        answers = list(group.answers(row))
+        for place, ask in enumerate(asks):
+            if isinstance(answers[place], Known) and not isinstance(ask, Return):
+                answers[place] = await self._repeated(ask)
+        return answers
+
+    async def _repeated(self, request: Request) -> Answer | Exception:
+        """The answer to a reservation whose id was there already; a fault of it is its own."""
+        try:
+            known = await self._known(request)
+        except Exception as error:
+            return error
+        return known if known is not None else (await self._decide((request,)))[0]  # forgotten between the two looks
 
     async def _alone(self, request: Request) -> Lease | None:
         """The lease, or None where it takes a look to decide."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -57,19 +57,19 @@ class Errands:
     """Small tasks that nobody waits for, kept from being forgotten half done (CAP-8)."""
 
     def __init__(self) -> None:
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._under_way: set[asyncio.Future[Any]] = set()
 
-    def begin(self, errand: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-        """Do it, whatever becomes of the caller."""
-        task = asyncio.ensure_future(errand)
-        self._under_way.add(task)
-        task.add_done_callback(self._ended)
-        return task
+    def begin(self, errand: Awaitable[Result]) -> "asyncio.Future[Result]":
+        """Do it, whatever becomes of the caller. What is under way already needs no task of its own."""
+        begun = asyncio.ensure_future(errand)
+        self._under_way.add(begun)
+        begun.add_done_callback(self._ended)
+        return begun
 
-    def _ended(self, task: "asyncio.Task[Any]") -> None:
+    def _ended(self, begun: "asyncio.Future[Any]") -> None:
         """What went wrong is told to whoever still waits; of an errand whose caller was ended it is only logged."""
-        self._under_way.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        self._under_way.discard(begun)
+        if not begun.cancelled() and (error := begun.exception()) is not None:
             level = logging.INFO if isinstance(error, Fault) else logging.ERROR
             log.log(level, "an errand ended with %r", error)
 

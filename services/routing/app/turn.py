@@ -32,7 +32,7 @@ class Placed:
 
 async def place(desk: Desk, task: Task) -> Placed:
     """Snapshot, select, reserve, together with whoever else waits. Faults where somebody who is asked is away."""
-    asked = desk.errands.begin(desk.turn.ask((desk, task)))  # a process that stops waits for it
+    asked = desk.errands.begin(desk.turn.begin((desk, task)))  # a process that stops waits for it
     try:
         return await asyncio.shield(asked)
     except asyncio.CancelledError:

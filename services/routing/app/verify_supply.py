@@ -56,7 +56,7 @@ class VerifySupply:
     verifications: VerificationStore
     specimens: Specimens
     calls: CallDesk
-    under_way: dict[str, asyncio.Task[Verification]] = field(default_factory=dict)
+    under_way: dict[str, asyncio.Future[Verification]] = field(default_factory=dict)
     """Verifications whose calls this process makes, by id: whoever leaves ends none of them."""
 
     async def __call__(self, supply_id: str, verification_id: str, wait_s: float) -> Verification:

@@ -43,9 +43,10 @@ class Usage:
 
     def __bool__(self) -> bool:
         """Whether anything was reported."""
-        return any(getattr(self, name) is not None for name in NAMES)
+        return self != NOTHING
 
 
+NOTHING = Usage()
 NAMES = tuple(item.name for item in fields(Usage))
 COUNTS = tuple(name for name in NAMES if name != "seconds")
 

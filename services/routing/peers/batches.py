@@ -40,13 +40,17 @@ class Batches(Generic[Ask, Answer]):
 
     async def ask(self, ask: Ask) -> Answer:
         """The answer to this one ask; raises its fault, or the one that befell its group."""
+        return await self.begin(ask)
+
+    def begin(self, ask: Ask) -> "asyncio.Future[Answer]":
+        """The answer as it will be: who asks much at once needs no task for each."""
         now = self._now()
         lane = next((lane for lane in self._lanes if now - lane.busy_since < PATIENCE_S), None)
         if lane is None:
             if len(self._lanes) < LANES:
                 self._lanes.append(_Lane(self._call, self._identity, self._now))
             lane = max(self._lanes, key=lambda each: each.busy_since)
-        return await lane.group.ask(ask)
+        return lane.group.begin(ask)
 
 
 class _Lane(Generic[Ask, Answer]):

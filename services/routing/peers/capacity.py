@@ -1,6 +1,6 @@
 """`Capacity` over `CapacityService`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -46,7 +46,7 @@ class RemoteCapacity:
         self._ttl_s = ttl_s
         self._clock = clock
         self._given: dict[str, _Given] = {}  # it teaches a store that forgot (CAP-9)
-        self._reservations: Batches[pb.ReserveRequest, pb.ReserveResponse] = Batches(self._reserve_all, _lease_of)
+        self._reservations: Batches[pb.ReserveRequest, Reserved | Refused] = Batches(self._reserve_all, _lease_of)
         self._releases: Batches[pb.ReleaseRequest, None] = Batches(self._release_all, _lease_of)
 
     @faulting
@@ -54,7 +54,7 @@ class RemoteCapacity:
         """See the port."""
         return wire.capacity_views(await self._stub.GetCapacity(pb.GetCapacityRequest(), timeout=self._timeout_s))
 
-    async def reserve(
+    def reserve(
         self,
         lease_id: str,
         supply: Supply,
@@ -63,24 +63,26 @@ class RemoteCapacity:
         *,
         tokens: int = 0,
         ttl_s: float | None = None,
-    ) -> Reserved | Refused:
+    ) -> Awaitable[Reserved | Refused]:
         """See the ports."""
         lives_s = self._ttl_s if ttl_s is None else ttl_s
         asked = wire.reserve_to_proto(
             lease_id, self._holder, supply, channel_health, supply_health, lives_s, tokens=tokens
         )
-        answer = await self._reservations.ask(asked)
-        if answer.HasField("lease"):
-            now = self._clock.monotonic()
-            self._given[lease_id] = _Given(answer.lease, now, now)
-        return wire.reserved_from_proto(answer)
+        return self._reservations.begin(asked)
 
     @faulting
-    async def _reserve_all(self, group: Sequence[pb.ReserveRequest]) -> Sequence[pb.ReserveResponse]:
+    async def _reserve_all(self, group: Sequence[pb.ReserveRequest]) -> Sequence[Reserved | Refused]:
         if len(group) == 1:
-            return [await self._stub.Reserve(group[0], timeout=self._timeout_s)]
+            return [self._reserved(await self._stub.Reserve(group[0], timeout=self._timeout_s))]
         asked = pb.BatchReserveRequest(requests=group)
-        return list((await self._stub.BatchReserve(asked, timeout=self._timeout_s)).responses)
+        return list(map(self._reserved, (await self._stub.BatchReserve(asked, timeout=self._timeout_s)).responses))
+
+    def _reserved(self, answer: pb.ReserveResponse) -> Reserved | Refused:
+        if answer.HasField("lease"):
+            now = self._clock.monotonic()
+            self._given[answer.lease.id] = _Given(answer.lease, now, now)
+        return wire.reserved_from_proto(answer)
 
     @faulting
     async def renew(self, lease_ids: Sequence[str]) -> frozenset[str]:
@@ -106,10 +108,10 @@ class RemoteCapacity:
         told.expire_time.FromNanoseconds(told.reserve_time.ToNanoseconds() + round(until_s * 1_000_000_000))
         return told
 
-    async def release(self, lease_id: str, feedback: Feedback = SILENT) -> None:
+    def release(self, lease_id: str, feedback: Feedback = SILENT) -> Awaitable[None]:
         """See the port."""
         self._given.pop(lease_id, None)
-        await self._releases.ask(wire.release_to_proto(lease_id, self._holder, feedback))
+        return self._releases.begin(wire.release_to_proto(lease_id, self._holder, feedback))
 
     @faulting
     async def _release_all(self, group: Sequence[pb.ReleaseRequest]) -> Sequence[None]:

@@ -1,6 +1,6 @@
 """`Health` over `HealthService`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,12 +31,11 @@ class RemoteHealth:
         """See the port."""
         return wire.health_views(await self._stub.GetSnapshot(pb.GetSnapshotRequest(), timeout=self._timeout_s))
 
-    async def report(
+    def report(
         self, attempt: Attempt | Try, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
-    ) -> None:
+    ) -> Awaitable[None]:
         """See the port."""
-        told = wire.outcome_to_proto(attempt, failure, dispatched_at, observed_at)
-        await self._reports.ask(told)
+        return self._reports.begin(wire.outcome_to_proto(attempt, failure, dispatched_at, observed_at))
 
     @faulting
     async def _report_all(self, group: Sequence[pb.ReportOutcomeRequest]) -> Sequence[None]:

@@ -3,7 +3,7 @@
 First the peers, then the store of Tasks; one contract suite each proves every implementation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -86,9 +86,9 @@ class Health(Protocol):
         """Every Channel and Supply."""
         ...
 
-    async def report(
+    def report(
         self, attempt: Attempt, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
-    ) -> None:
+    ) -> Awaitable[None]:
         """Tell the end of an Attempt; telling it twice is harmless."""
         ...
 
@@ -134,9 +134,9 @@ class Capacity(Protocol):
         """Every level."""
         ...
 
-    async def reserve(
+    def reserve(
         self, lease_id: str, supply: Supply, channel_health: HealthView, supply_health: HealthView
-    ) -> Reserved | Refused:
+    ) -> Awaitable[Reserved | Refused]:
         """Both or neither; the same lease_id is the same lease."""
         ...
 
@@ -144,7 +144,7 @@ class Capacity(Protocol):
         """Prolong; answers the ids that are lost. What this process knows of them is told along (CAP-9)."""
         ...
 
-    async def release(self, lease_id: str, feedback: Feedback = SILENT) -> None:
+    def release(self, lease_id: str, feedback: Feedback = SILENT) -> Awaitable[None]:
         """Give back, and tell how it went; doing it twice is harmless."""
         ...
 

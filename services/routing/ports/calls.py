@@ -3,7 +3,7 @@
 One contract suite proves every implementation of the store.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -48,7 +48,7 @@ class CallStore(Protocol):
         """Keep it. Fault `already_exists` for a call that has had a try of this number, or has ended."""
         ...
 
-    async def end(self, call: Call, rounds: Sequence[SelectionRound]) -> bool:
+    def end(self, call: Call, rounds: Sequence[SelectionRound]) -> Awaitable[bool]:
         """Keep the end of a call, with the rounds that no try came of. False, and nothing is kept, if it has ended."""
         ...
 
@@ -100,7 +100,7 @@ class CallCapacity(Protocol):
         """As `Capacity.snapshot`."""
         ...
 
-    async def reserve(
+    def reserve(
         self,
         lease_id: str,
         supply: Supply,
@@ -109,11 +109,11 @@ class CallCapacity(Protocol):
         *,
         tokens: int = 0,
         ttl_s: float | None = None,
-    ) -> Reserved | Refused:
+    ) -> Awaitable[Reserved | Refused]:
         """As `Capacity.reserve`, with the tokens that the try may take."""
         ...
 
-    async def release(self, lease_id: str, feedback: Feedback = SILENT) -> None:
+    def release(self, lease_id: str, feedback: Feedback = SILENT) -> Awaitable[None]:
         """As `Capacity.release`."""
         ...
 
@@ -125,9 +125,9 @@ class CallHealth(Protocol):
         """As `Health.snapshot`."""
         ...
 
-    async def report(
+    def report(
         self, attempt: Try, failure: Failure | None, dispatched_at: datetime, observed_at: datetime
-    ) -> None:
+    ) -> Awaitable[None]:
         """Tell the end of a try; telling it twice is harmless."""
         ...
 

@@ -4,7 +4,7 @@ Laws of this file: intents and ends each have a connection of their own, so that
 in the way of an intent that somebody does; both only append.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -97,9 +97,9 @@ class PostgresCalls:
         kept = {row["call_id"] for row in rows}
         return [None if intent.call.id in kept else known_already(intent.call.id) for intent in group]
 
-    async def end(self, call: Call, rounds: Sequence[SelectionRound]) -> bool:
+    def end(self, call: Call, rounds: Sequence[SelectionRound]) -> Awaitable[bool]:
         """See the port."""
-        return await self._ends.ask((call, rounds))
+        return self._ends.begin((call, rounds))
 
     async def _end_all(self, group: Sequence[tuple[Call, Sequence[SelectionRound]]]) -> Sequence[bool]:
         rows = await self._ending.fetch(END, *_columns([_end_row(call, rounds) for call, rounds in group]))

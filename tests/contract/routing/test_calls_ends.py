@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from services.routing.domain.catalog import Admin, Binding, Kind, Tier, Timeouts
@@ -284,7 +285,7 @@ async def test_a_success_anywhere_in_the_scope_forbids_the_verdict():
         play.script("a/talk", Then())
         await play.invoke("c0")
         ended, _ = await play.store.get("c0")
-        elsewhere = replace(ended, id="c00", finished_at=play.clock.now() + timedelta(seconds=15))
+        elsewhere = structs.replace(ended, id="c00", finished_at=play.clock.now() + timedelta(seconds=15))
         await play.store.end(elsewhere, ())
         play.desk.memory.successes.clear()
         play.script("a/talk", Then(BUSY))

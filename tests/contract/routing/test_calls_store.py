@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
@@ -61,13 +62,13 @@ def tried(call_id: str, number: int = 1, **changes: Any) -> Try:
         price_version=4,
         reserved_tokens=120,
     )
-    return replace(made, **changes)
+    return structs.replace(made, **changes)
 
 
 def call(call_id: str, *tries: Try, **changes: Any) -> Call:
     """A running call."""
     made = Call(call_id, "t", "talk", "chat", at(0), "CNY", 7, session_id="s", parent_call_id="p", tries=tries)
-    return replace(made, **changes)
+    return structs.replace(made, **changes)
 
 
 def chosen(call_id: str, number: int = 1, **changes: Any) -> SelectionRound:
@@ -96,7 +97,7 @@ def ended(call_id: str, finished: float = 50, **changes: Any) -> Call:
     made = call(
         call_id,
         tried(call_id, state=TryState.UNKNOWN, failure=failure, possible_charge=True),
-        replace(last, number=2),
+        structs.replace(last, number=2),
         state=CallState.SUCCEEDED,
         supply="a/talk",
         changed=Changed("r", "full", "less", ("x",)),
@@ -105,7 +106,7 @@ def ended(call_id: str, finished: float = 50, **changes: Any) -> Call:
         artifacts=(Artifact("a" * 64, "image/png", 5),),
         usage=last.usage,
     )
-    return replace(made, **changes)
+    return structs.replace(made, **changes)
 
 
 async def test_a_call_comes_back_as_it_was_kept(store: Any):

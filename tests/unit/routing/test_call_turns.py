@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -94,11 +95,11 @@ async def test_what_is_done_afterwards_goes_in_one_go():
     clock, errands, done, hurry = SteeredClock(), Errands(), [], [False]
     later = Afterwards(errands, clock, 0.02, lambda: hurry[0])
     for number in range(3):
-        later.begin(noting(done)(number))
+        later.begin(partial(noting(done), number))
     await some_turns()
     assert done == []
     hurry[0] = True
-    later.begin(noting(done)(9))
+    later.begin(partial(noting(done), 9))
     await some_turns()
     assert done == [9]
     clock.advance(0.02)

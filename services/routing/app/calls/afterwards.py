@@ -4,13 +4,18 @@ Nobody waits for it, so it may wait a little for more of its sort: what is told 
 Whoever waits for a slot does not wait for that: then it goes at once.
 """
 
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from libs.kernel.clock import Clock
+from libs.kernel.deadlines import deadline_at
 from services.routing.app.desk import Errands
 
-Work = Coroutine[Any, Any, None]
+log = logging.getLogger(__name__)
+
+Work = Callable[[], Awaitable[Any]]
+"""Begins something; what it gives is under way, or still to be awaited."""
 
 
 class Afterwards:
@@ -26,7 +31,7 @@ class Afterwards:
     def begin(self, work: Work) -> None:
         """Do it soon, whatever becomes of the caller."""
         if self._window_s <= 0 or self._hurried():
-            self._errands.begin(work)
+            self._do(work)
             return
         if not self._gathered:
             self._errands.begin(self._later())
@@ -38,4 +43,11 @@ class Afterwards:
         finally:
             gathered, self._gathered = self._gathered, []
             for work in gathered:
-                self._errands.begin(work)
+                self._do(work)
+
+    def _do(self, work: Work) -> None:
+        try:
+            with deadline_at(None):
+                self._errands.begin(work())
+        except Exception:  # a bug in one of them is no reason to leave the others undone
+            log.exception("what follows a call could not begin")

@@ -6,9 +6,10 @@ everybody's.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeGuard
 
 from libs.faults.fault import Fault
 from libs.kernel.canonical import canonical_text
@@ -61,7 +62,7 @@ class Seat:
 async def take_seat(ask: Ask) -> Seat:
     """Snapshot, select, reserve, together with whoever else waits. Faults where somebody who is asked is away."""
     desk = ask.desk
-    asked = desk.errands.begin(desk.turn.ask(ask))
+    asked = desk.errands.begin(desk.turn.begin(ask))  # a process that stops waits for it
     try:
         return await asyncio.shield(asked)
     except asyncio.CancelledError:
@@ -76,16 +77,15 @@ async def seat_all(asks: Sequence[Ask]) -> Sequence[Seat | Exception]:
     views, new = await desk.looking.recent(desk.world.clock.monotonic())
     catalog, quotes = await _priced(desk, asks)
     decided = [_decided(ask, catalog, quoted, views) for ask, quoted in zip(asks, quotes, strict=True)]
-    if not new and not all(isinstance(item, Seat) and item.try_id for item in decided):
+    if not new and not all(map(_is_chosen, decided)):
         views = await desk.looking.anew(desk.world.clock.monotonic())
         for place, item in enumerate(decided):
-            if not (isinstance(item, Seat) and item.try_id):
-                decided[place] = _decided(asks[place], catalog, quotes[place], views)
-            else:
+            if _is_chosen(item):
                 chosen = item.inputs.supplies[item.decision.chosen]
                 views.occupy(chosen, item.inputs.channels[chosen.channel], item.tokens)
-    waiting = [_reserved(ask, item) for ask, item in zip(asks, decided, strict=True)]
-    return [await waiting[0]] if len(waiting) == 1 else await asyncio.gather(*waiting)
+            else:
+                decided[place] = _decided(asks[place], catalog, quotes[place], views)
+    return await _reserved(desk, asks, decided)
 
 
 # --- Prices -----------------------------------------------------------------------------------------------------------
@@ -192,32 +192,52 @@ def _inputs(
     return views.seen_by(bare)
 
 
-async def _reserved(ask: Ask, item: Seat | Exception) -> Seat | Exception:
-    if isinstance(item, Exception) or not item.try_id:
-        return item
+async def _reserved(desk: CallDesk, asks: Sequence[Ask], decided: list[Seat | Exception]) -> list[Seat | Exception]:
+    """What is chosen is asked for at once. An answer that was lost may have been a lease: it is given back."""
+    wanted = [item.try_id for item in decided if _is_chosen(item)]
     try:
-        answer = await _reserve(ask, item)
-    except Exception as error:
-        return error  # this call's alone, a bug too: the others of the turn keep their slots
+        begun = [_reserve(ask, item) for ask, item in zip(asks, decided, strict=True) if _is_chosen(item)]
+        answers = iter(await asyncio.gather(*begun, return_exceptions=True))
+    except BaseException:
+        for try_id in wanted:
+            desk.errands.begin(_give_back(desk, try_id))
+        raise
+    return [_seated(desk, item, next(answers)) if _is_chosen(item) else item for item in decided]
+
+
+def _is_chosen(item: Seat | Exception) -> TypeGuard[Seat]:
+    return isinstance(item, Seat) and bool(item.try_id)
+
+
+def _seated(desk: CallDesk, seat: Seat, answer: Reserved | Refused | BaseException) -> Seat | Exception:
     if isinstance(answer, Reserved):
-        return replace(item, lease=answer)
-    ask.desk.looking.forget()  # whoever looks again is to see what stood in the way
-    return replace(item, refused=answer)
+        return replace(seat, lease=answer)
+    if isinstance(answer, Refused):
+        desk.looking.forget()  # whoever looks again is to see what stood in the way
+        return replace(seat, refused=answer)
+    desk.errands.begin(_give_back(desk, seat.try_id))
+    if isinstance(answer, Exception):
+        return answer  # this call's alone, a bug too: the others of the turn keep their slots
+    return Fault.of("cancelled", "the reservation was given up")
 
 
-async def _reserve(ask: Ask, seat: Seat) -> Reserved | Refused:
-    """The try's id is the lease's id. An answer that was lost may have been a lease: it is given back."""
-    inputs, desk = seat.inputs, ask.desk
+def _reserve(ask: Ask, seat: Seat) -> Awaitable[Reserved | Refused]:
+    """The try's id is the lease's id."""
+    inputs = seat.inputs
     supply = inputs.supplies[seat.decision.chosen]
     channel_health = inputs.channel_health.get(supply.channel, HealthView())
     supply_health = inputs.supply_health.get(supply.id, HealthView())
+    ttl_s = ask.left_s + LEASE_MARGIN_S
     try:
-        return await desk.capacity.reserve(
-            seat.try_id, supply, channel_health, supply_health, tokens=seat.tokens, ttl_s=ask.left_s + LEASE_MARGIN_S
+        return ask.desk.capacity.reserve(
+            seat.try_id, supply, channel_health, supply_health, tokens=seat.tokens, ttl_s=ttl_s
         )
-    except (Exception, asyncio.CancelledError):
-        desk.errands.begin(_give_back(desk, seat.try_id))
-        raise
+    except Exception as error:
+        return _failed(error)
+
+
+async def _failed(error: Exception) -> Reserved | Refused:
+    raise error
 
 
 def _nobody_came(desk: CallDesk, done: "asyncio.Future[Seat]") -> None:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from libs.faults.registry import Scope
@@ -164,9 +165,12 @@ class Conduct:
             price_version=quote.rule_version,
             reserved_tokens=seat.tokens,
         )
-        self._call = replace(self._call, catalog_revision=inputs.catalog_revision, currency=inputs.currency)
+        if inputs.catalog_revision != self._call.catalog_revision:
+            self._call = structs.replace(self._call, catalog_revision=inputs.catalog_revision, currency=inputs.currency)
         overdue = now + timedelta(seconds=self.left_s + LEASE_MARGIN_S + OVERDUE_S)
-        intent = Intent(replace(self._call, tries=(*self.tries, tried), changed=_changed(decision)), kept, overdue)
+        intent = Intent(
+            structs.replace(self._call, tries=(*self.tries, tried), changed=_changed(decision)), kept, overdue
+        )
         try:
             await self.desk.store.intend(intent)
         except BaseException as error:
@@ -196,7 +200,7 @@ class Conduct:
         fresh = [item for item in decision.alerts if self.desk.memory.is_news(f"{item.kind}:{item.subject}", now)]
         if fresh:
             raised = alerts_of(self.desk, fresh, f"/v1/calls/{self._call.id}")
-            self.desk.afterwards.begin(settle_call.tell_alerts(self.desk, raised))
+            self.desk.afterwards.begin(lambda: settle_call.tell_alerts(self.desk, raised))
 
     # --- What became of a try -----------------------------------------------------------------------------------------
 
@@ -253,12 +257,12 @@ class Conduct:
         sent = self.tries[started.tried.number - 1]
         latency_ns = max(0, now_ns - self._sent_ns)
         first_ns = None if self._first_ns is None else max(0, self._first_ns - self._sent_ns)
-        ended = replace(sent, latency_ns=latency_ns, first_token_ns=first_ns, **changes)  # type: ignore[arg-type]  # by name
+        ended = structs.replace(sent, latency_ns=latency_ns, first_token_ns=first_ns, **changes)
         self.tries[ended.number - 1] = ended
         return ended
 
     def _booked(self, ended: Try, cost: Money | None) -> Try:
-        booked = self.tries[ended.number - 1] = replace(ended, cost=cost)
+        booked = self.tries[ended.number - 1] = structs.replace(ended, cost=cost)
         return booked
 
     def _hold(self, started: Started, ended: Try, fault: Fault) -> None:
@@ -364,14 +368,14 @@ class Conduct:
 
     def _finish(self, state: CallState, **changes: object) -> Call:
         times = self.clock.times(self.desk.now_ns())
-        call = replace(
+        call = structs.replace(
             self._call,
             state=state,
             tries=tuple(self.tries),
             changed=self.changed,
             times=times,
             finished_at=self.desk.now(),
-            **changes,  # type: ignore[arg-type]  # fields by name
+            **changes,
         )
         self._call = call
         settle_call.count(call)

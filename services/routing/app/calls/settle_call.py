@@ -3,8 +3,9 @@
 Everything here is an errand of its own: it outlives the caller and its deadline, and what goes wrong is a warning.
 """
 
+import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -64,15 +65,15 @@ def round_of(
 
 def unsent(desk: CallDesk, try_id: str) -> None:
     """No intent came of a lease."""
-    desk.afterwards.begin(_release(desk, try_id, SILENT))
+    desk.afterwards.begin(lambda: _release(desk, try_id, SILENT))
 
 
 def give_back(desk: CallDesk, ended: Try, feedback: Feedback, told: Failure | None, tell: bool) -> None:
     """The slot, with what the end says of pace and tokens; and its outcome to health, where it has one."""
     now = desk.now()
-    desk.afterwards.begin(_release(desk, ended.id, feedback))
+    desk.afterwards.begin(lambda: _release(desk, ended.id, feedback))
     if tell:
-        desk.afterwards.begin(_report(desk, ended, told, now))
+        desk.afterwards.begin(lambda: _report(desk, ended, told, now))
 
 
 def after_failure(desk: CallDesk, ended: Try, fault: Fault, estimate: Usage | None = None) -> None:
@@ -129,7 +130,8 @@ def _tell_drift(desk: CallDesk, ended: Try, facts: Facts, delivery: Delivery) ->
     sent = Promise(ended.id, ended.supply, ended.quote, facts.quote_kind, ended.price_rule, facts.figures)
     drafts = drift_alerts(sent, delivery, tolerance_of(desk.settings))
     if drafts:
-        desk.afterwards.begin(tell_alerts(desk, alerts_of(desk, drafts, facts.link)))
+        raised = alerts_of(desk, drafts, facts.link)
+        desk.afterwards.begin(lambda: tell_alerts(desk, raised))
 
 
 async def tell_alerts(desk: CallDesk, raised: Sequence[Alert]) -> None:
@@ -148,29 +150,50 @@ def count(call: Call) -> None:
 
 def keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
     """The record of an ended call."""
-    desk.afterwards.begin(_keep(desk, call, facts, rounds))
+    if any(item.cost is None and facts[item.id].estimate is not None for item in call.tries):
+        desk.afterwards.begin(lambda: _keep_priced(desk, call, facts, rounds))
+    else:
+        desk.afterwards.begin(lambda: _keep(desk, call, rounds))
 
 
-async def _keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
+async def _keep_priced(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
+    """The record, with what broken or abandoned tries had used (SYN-8)."""
     carry_deadline(None)
     costs: dict[str, Money] = {}
     for item in call.tries:
-        estimate = facts[item.id].estimate if item.cost is None else None
-        if estimate is not None:  # what a broken or abandoned try had used (SYN-8)
-            cost = await _by_usage(desk, item, facts[item.id], estimate)
+        if item.cost is None:
+            cost = await _by_usage(desk, item, facts[item.id], facts[item.id].estimate)
             if cost is not None:
                 costs[item.id] = cost
+    await _keep(desk, with_costs(call, costs), rounds)
+
+
+def _keep(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...]) -> Awaitable[object]:
+    begun = asyncio.ensure_future(desk.store.end(call, rounds))
+    begun.add_done_callback(lambda done: _kept(desk, call, rounds, done))
+    return begun
+
+
+def _kept(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...], done: "asyncio.Future[bool]") -> None:
+    if not done.cancelled() and isinstance(fault := done.exception(), Fault):
+        desk.errands.begin(_keep_again(desk, call, rounds, fault))
+
+
+async def _keep_again(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...], fault: Fault) -> None:
+    """The store did not take it: later it may."""
+    carry_deadline(None)
     pause_s = FIRST_PAUSE_S
-    for left in reversed(range(TRIES)):
-        try:
-            await desk.store.end(with_costs(call, costs), rounds)
-            return
-        except Fault as fault:
-            if fault.code not in PASSING or not left:
-                log.warning("call %s ended as %s, and its record was not kept: %s", call.id, call.state, fault)
-                return
+    for _ in range(TRIES - 1):
+        if fault.code not in PASSING:
+            break
         await desk.world.clock.sleep(pause_s)
         pause_s *= 2
+        try:
+            await desk.store.end(call, rounds)
+            return
+        except Fault as again:
+            fault = again
+    log.warning("call %s ended as %s, and its record was not kept: %s", call.id, call.state, fault)
 
 
 async def _by_usage(desk: CallDesk, ended: Try, facts: Facts, usage: Usage | None) -> Money | None:
@@ -206,18 +229,24 @@ def succeeded_feedback(ended: Try, estimate: Usage) -> Feedback:
     return Feedback(Pace.SUCCEEDED, used_tokens=(ended.usage or estimate).tokens)
 
 
-async def _release(desk: CallDesk, lease_id: str, feedback: Feedback) -> None:
-    carry_deadline(None)
-    try:
-        await desk.capacity.release(lease_id, feedback)
-    except Fault as fault:
-        log.warning("lease %s was not released and is left to its time to live: %s", lease_id, fault)
+def _release(desk: CallDesk, lease_id: str, feedback: Feedback) -> Awaitable[object]:
+    begun = asyncio.ensure_future(desk.capacity.release(lease_id, feedback))
+    begun.add_done_callback(lambda done: _released(desk, lease_id, done))
+    return begun
+
+
+def _released(desk: CallDesk, lease_id: str, done: "asyncio.Future[None]") -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        log.warning("lease %s was not released and is left to its time to live: %s", lease_id, error)
     desk.memory.room.freed()
 
 
-async def _report(desk: CallDesk, ended: Try, failure: Failure | None, observed_at: datetime) -> None:
-    carry_deadline(None)
-    try:
-        await desk.health.report(ended, failure, ended.sent_at, observed_at)
-    except Fault as fault:
-        log.warning("try %s: health did not take its outcome: %s", ended.id, fault)
+def _report(desk: CallDesk, ended: Try, failure: Failure | None, observed_at: datetime) -> Awaitable[object]:
+    begun = asyncio.ensure_future(desk.health.report(ended, failure, ended.sent_at, observed_at))
+    begun.add_done_callback(lambda done: _reported(ended.id, done))
+    return begun
+
+
+def _reported(try_id: str, done: "asyncio.Future[None]") -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        log.warning("try %s: health did not take its outcome: %s", try_id, error)

@@ -1,9 +1,13 @@
-"""A synchronous call and its tries as values."""
+"""A synchronous call and its tries as values. They are structs: a call is stepped through half a dozen of each, which
+frozen dataclasses make field by field."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from libs.kernel.money import Money
 from services.routing.domain.calls.stall_clock import NO_TIMES, Times
@@ -34,8 +38,7 @@ class TryState(StrEnum):
     ABANDONED = "abandoned"
 
 
-@dataclass(frozen=True, slots=True)
-class Try:
+class Try(Struct, frozen=True):
     """One try of a call on one Supply. Times are nanoseconds of a monotonic clock; None = not yet, or never."""
 
     id: str
@@ -71,8 +74,7 @@ class Changed:
     dropped_inputs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One synchronous call on record."""
 
     id: str
@@ -124,5 +126,7 @@ def orphaned(call: Call, failure: Failure, now: datetime) -> Call:
 
 def with_costs(call: Call, costs: Mapping[str, Money]) -> Call:
     """The call with what its tries have cost, by their ids."""
+    if not costs:
+        return call
     tries = tuple(replace(item, cost=costs[item.id]) if item.id in costs else item for item in call.tries)
     return replace(call, tries=tries)
