@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -62,6 +63,23 @@ def stamp_of(moment: datetime) -> Timestamp:
         moment = moment.astimezone(UTC)
     since = moment - EPOCH
     return Timestamp(seconds=since.days * DAY_S + since.seconds, nanos=since.microseconds * 1000)
+
+
+def seconds_to_proto(seconds: float) -> Duration:
+    """Seconds, to the nano."""
+    return nanos_to_proto(round(seconds * NANOS_PER_UNIT))
+
+
+def nanos_to_proto(nanos: int) -> Duration:
+    """So many nanoseconds."""
+    sign = -1 if nanos < 0 else 1
+    seconds, rest = divmod(abs(nanos), NANOS_PER_UNIT)
+    return Duration(seconds=sign * seconds, nanos=sign * rest)
+
+
+def seconds_of(duration: Duration) -> float:
+    """A length of time in seconds."""
+    return duration.seconds + duration.nanos / NANOS_PER_UNIT
 
 
 def time_from_proto(stamp: Timestamp) -> datetime | None:

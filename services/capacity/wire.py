@@ -65,7 +65,7 @@ def told_health(messages: Sequence[pb.HealthLimit]) -> dict[Subject, HealthLimit
 def ttl_from_proto(message: Duration) -> timedelta:
     """The time to live; an absent or absurd one is no time at all and refused by the use-case."""
     try:
-        return message.ToTimedelta()
+        return timedelta(seconds=message.seconds, microseconds=message.nanos // 1000)
     except (OverflowError, ValueError):
         return timedelta(0)
 

@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict
 
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
-from libs.rpc.values import money_to_proto
+from libs.rpc.values import money_to_proto, seconds_of, seconds_to_proto
 from pointsman.common.v1 import artifact_pb2, usage_pb2
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
 from services.provider_adapter.app.stream import Ended
@@ -53,7 +53,7 @@ def _seconds(timeouts: provider_pb2.Timeouts, name: Literal["connect", "submit",
     if not timeouts.HasField(name):
         return default
     value: duration_pb2.Duration = getattr(timeouts, name)
-    seconds = value.ToTimedelta().total_seconds()
+    seconds = seconds_of(value)
     return seconds if seconds > 0 else default
 
 
@@ -78,7 +78,7 @@ def _positive(
     call: provider_pb2.SynchronousCall, name: Literal["first_token_timeout", "inter_token_timeout"]
 ) -> float | None:
     value: duration_pb2.Duration = getattr(call, name)
-    seconds = value.ToTimedelta().total_seconds() if call.HasField(name) else 0.0
+    seconds = seconds_of(value) if call.HasField(name) else 0.0
     return seconds if seconds > 0 else None
 
 
@@ -88,7 +88,7 @@ def report_to_proto(report: Report, first_token_s: float) -> provider_pb2.CallRe
         usage=_usage_to_proto(report.usage),
         finish_reason=report.finish_reason,
         provider_request_id=report.provider_request_id,
-        time_to_first_token=_duration(first_token_s),
+        time_to_first_token=seconds_to_proto(first_token_s),
         ignored_fields=report.ignored_fields,
         reported_cost=money_to_proto(report.reported_cost),
     )
@@ -108,16 +108,11 @@ def streamed_to_proto(
 
 def _usage_to_proto(usage: Usage) -> usage_pb2.Usage:
     counts = {name: value for name in _COUNTS if (value := getattr(usage, name)) is not None}
-    seconds = None if usage.seconds is None else _duration(usage.seconds)
+    seconds = None if usage.seconds is None else seconds_to_proto(usage.seconds)
     return usage_pb2.Usage(**counts, duration=seconds)
 
 
 _COUNTS = tuple(field.name for field in fields(Usage) if field.name != "seconds")
-
-
-def _duration(seconds: float) -> duration_pb2.Duration:
-    nanos = round(seconds * 1e9)
-    return duration_pb2.Duration(seconds=nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
 
 
 def artifact_to_proto(item: Stored) -> artifact_pb2.Artifact:
@@ -129,7 +124,7 @@ def artifact_to_proto(item: Stored) -> artifact_pb2.Artifact:
         size_bytes=item.size_bytes,
         width=min(seen.width, MOST_PIXELS),
         height=min(seen.height, MOST_PIXELS),
-        duration=_duration(seen.duration_s) if seen.duration_s else None,
+        duration=seconds_to_proto(seen.duration_s) if seen.duration_s else None,
     )
 
 

@@ -23,6 +23,7 @@ from services.routing.app.calls.call_turn import seat_all
 from services.routing.app.calls.end_orphans import EndOrphans, forget_calls
 from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
+from services.routing.app.calls.watchdog import Watch
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
 from services.routing.app.check_histories import CheckHistories
 from services.routing.app.check_leases import CheckLeases
@@ -181,6 +182,7 @@ def _call_desk(desk: Desk, channels: Any, stores: Stores) -> CallDesk:
         looking=Looking(health, capacity, settings.look_fresh_s),
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(calls, used), lambda used: used.key),
+        watch=Watch(world.clock),
         memory=memory,
     )
     return calls

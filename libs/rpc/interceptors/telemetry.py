@@ -12,7 +12,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import propagate, trace
 
 from libs.rpc.identity import CALLER, REQUEST_ID, TENANT
-from libs.rpc.interceptors.incoming import IncomingCall, Method
+from libs.rpc.interceptors.incoming import IncomingCall
 from libs.telemetry import metrics as process_metrics
 from libs.telemetry import names
 from libs.telemetry.correlation import bind, carry_traceparent
@@ -37,8 +37,8 @@ class TelemetryInterceptor:
     def __init__(self, metrics: Metrics = process_metrics.PROCESS, tracer: trace.Tracer | None = None) -> None:
         self._metrics = metrics
         self._tracer = tracer or installed_tracer()
-        self._observe: dict[Method, Callable[[float], None]] = {}
-        self._count: dict[tuple[Method, str], Callable[[], None]] = {}
+        self._observe: dict[str, Callable[[float], None]] = {}
+        self._count: dict[tuple[str, str], Callable[[], None]] = {}
 
     def opened(self, call: IncomingCall) -> None:
         """Start the clock and, with an SDK, the span."""
@@ -59,16 +59,16 @@ class TelemetryInterceptor:
         """Stop the clock; telemetry never fails the call."""
         elapsed = time.perf_counter() - call.started
         method = call.method
-        observe = self._observe.get(method)
+        observe = self._observe.get(method.path)
         if observe is None:
-            observe = self._observe[method] = self._metrics.histogram(
+            observe = self._observe[method.path] = self._metrics.histogram(
                 names.RPC_SERVER_SECONDS, service=method.service, method=method.name
             ).observe
         observe(elapsed)
         outcome = call.outcome or "cancelled"
-        count: Any = self._count.get((method, outcome))
+        count: Any = self._count.get((method.path, outcome))
         if count is None:
-            count = self._count[(method, outcome)] = self._metrics.counter(
+            count = self._count[(method.path, outcome)] = self._metrics.counter(
                 names.RPC_SERVER_ENDED, service=method.service, method=method.name, outcome=outcome
             ).inc
         count()

@@ -7,6 +7,7 @@ from typing import Any
 
 from libs.kernel.clock import Clock
 from libs.rpc.faulting import faulting
+from libs.rpc.values import seconds_to_proto
 from pointsman.capacity.v1 import capacity_service_pb2 as pb
 from pointsman.capacity.v1.capacity_pb2 import Lease
 from pointsman.capacity.v1.capacity_service_pb2_grpc import CapacityServiceStub
@@ -90,7 +91,7 @@ class RemoteCapacity:
         now = self._clock.monotonic()
         self._given = {name: given for name, given in self._given.items() if now < given.prolonged_at + self._ttl_s}
         known = [self._as_prolonged(self._given[name]) for name in lease_ids if name in self._given]
-        ttl = wire.duration(self._ttl_s)
+        ttl = seconds_to_proto(self._ttl_s)
         asked = pb.RenewLeasesRequest(holder=self._holder, lease_ids=lease_ids, ttl=ttl, leases=known)
         answer = await self._stub.RenewLeases(asked, timeout=self._timeout_s)
         for name in answer.renewed_lease_ids:

@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 
-from google.protobuf.duration_pb2 import Duration
-
 from libs.faults.fault import Fault
-from libs.rpc.values import money_from_proto, money_to_proto, time_to_proto
+from libs.rpc.values import (
+    money_from_proto,
+    money_to_proto,
+    nanos_to_proto,
+    seconds_of,
+    seconds_to_proto,
+    time_to_proto,
+)
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
 from pointsman.routing.v1 import call_pb2, routing_service_pb2, task_pb2
 from services.routing.app.calls.open_call import Asked
@@ -14,7 +19,7 @@ from services.routing.domain.catalog import Channel, Supply
 from services.routing.ports.calls import Answered, Outgoing, Report
 from services.routing.wire import failures
 from services.routing.wire.artifacts import artifact_from_proto, artifact_to_proto
-from services.routing.wire.peers import duration, endpoint
+from services.routing.wire.peers import endpoint
 from services.routing.wire.usage import usage_from_proto, usage_to_proto
 
 _STATES = {state: call_pb2.CallState.Value(f"CALL_STATE_{state.name}") for state in CallState}
@@ -37,7 +42,7 @@ def asked_from_proto(message: routing_service_pb2.InvokeRequest, streamed: bool 
         kind=message.kind,
         degradation=options.degradation,
         billing_mode=options.billing_mode,
-        timeout_s=options.timeout.ToTimedelta().total_seconds() if options.HasField("timeout") else None,
+        timeout_s=seconds_of(options.timeout) if options.HasField("timeout") else None,
         session_id=options.session_id[:LONGEST_ID],
         parent_call_id=options.parent_call_id[:LONGEST_ID],
         skip_cache=options.skip_cache,
@@ -72,10 +77,10 @@ def call_to_proto(call: Call) -> call_pb2.Call:
         if changed
         else None,
         times=call_pb2.CallTimes(
-            wall=nanos(times.wall_ns),
-            productive=nanos(times.productive_ns),
-            stall=nanos(times.stall_ns),
-            overhead=nanos(times.overhead_ns),
+            wall=nanos_to_proto(times.wall_ns),
+            productive=nanos_to_proto(times.productive_ns),
+            stall=nanos_to_proto(times.stall_ns),
+            overhead=nanos_to_proto(times.overhead_ns),
         ),
         session_id=call.session_id,
         parent_call_id=call.parent_call_id,
@@ -107,20 +112,13 @@ def _try(item: Try) -> call_pb2.CallAttempt:
         cost=money_to_proto(item.cost),
         possible_charge=item.possible_charge,
         send_time=time_to_proto(item.sent_at),
-        latency=None if item.latency_ns is None else nanos(item.latency_ns),
-        time_to_first_token=None if item.first_token_ns is None else nanos(item.first_token_ns),
+        latency=None if item.latency_ns is None else nanos_to_proto(item.latency_ns),
+        time_to_first_token=None if item.first_token_ns is None else nanos_to_proto(item.first_token_ns),
         reserved_tokens=item.reserved_tokens,
         usage=None if item.usage is None else usage_to_proto(item.usage),
         provider_request_id=item.provider_request_id,
         selection_round=item.round,
     )
-
-
-def nanos(count: int) -> Duration:
-    """So many nanoseconds."""
-    message = Duration()
-    message.FromNanoseconds(count)
-    return message
 
 
 # --- Providers --------------------------------------------------------------------------------------------------------
@@ -134,8 +132,8 @@ def synchronous_call(supply: Supply, outgoing: Outgoing) -> provider_pb2.Synchro
         kind=outgoing.kind,
         upstream_model=supply.upstream_model,
         input=outgoing.input,
-        first_token_timeout=duration(outgoing.first_token_s) if outgoing.first_token_s else None,
-        inter_token_timeout=duration(outgoing.inter_token_s) if outgoing.inter_token_s else None,
+        first_token_timeout=seconds_to_proto(outgoing.first_token_s) if outgoing.first_token_s else None,
+        inter_token_timeout=seconds_to_proto(outgoing.inter_token_s) if outgoing.inter_token_s else None,
     )
 
 
@@ -172,6 +170,6 @@ def report_from_proto(message: provider_pb2.CallReport) -> Report:
         finish_reason=message.finish_reason,
         provider_request_id=message.provider_request_id,
         reported_cost=money_from_proto(message.reported_cost),
-        first_token_s=first.ToNanoseconds() / 1e9 if message.HasField("time_to_first_token") else None,
+        first_token_s=seconds_of(first) if message.HasField("time_to_first_token") else None,
         ignored_fields=tuple(message.ignored_fields),
     )

@@ -6,9 +6,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from google.protobuf.duration_pb2 import Duration
-
-from libs.rpc.values import money_from_proto, struct_from, struct_to_dict, time_from_proto, time_to_proto
+from libs.rpc.values import (
+    money_from_proto,
+    seconds_to_proto,
+    struct_from,
+    struct_to_dict,
+    time_from_proto,
+    time_to_proto,
+)
 from pointsman.capacity.v1 import capacity_pb2, capacity_service_pb2
 from pointsman.common.v1 import subject_pb2
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
@@ -112,7 +117,7 @@ def _thresholds(declared: Mapping[str, float]) -> health_pb2.Thresholds:
     message = health_pb2.Thresholds()
     for name in _TIMES:
         if f"{name}_s" in declared:
-            getattr(message, name).CopyFrom(duration(declared[f"{name}_s"]))
+            getattr(message, name).CopyFrom(seconds_to_proto(declared[f"{name}_s"]))
     for name in _FIGURES:
         if name in declared:
             setattr(message, name, float(declared[name]) if name in _RATES else int(declared[name]))
@@ -135,13 +140,6 @@ def cause_from_proto(message: health_service_pb2.ExplainStateResponse) -> Health
 # --- Capacity ---------------------------------------------------------------------------------------------------------
 
 
-def duration(seconds: float) -> Duration:
-    """Seconds, to the nano."""
-    message = Duration()
-    message.FromNanoseconds(round(seconds * 1_000_000_000))
-    return message
-
-
 def reserve_to_proto(
     lease_id: str,
     holder: str,
@@ -161,7 +159,7 @@ def reserve_to_proto(
         channel_health=_health_limit(CHANNEL, supply.channel, channel_health),
         supply_health=_health_limit(SUPPLY, supply.id, supply_health),
         tokens=tokens,
-        ttl=duration(ttl_s),
+        ttl=seconds_to_proto(ttl_s),
     )
 
 
@@ -179,7 +177,7 @@ def release_to_proto(lease_id: str, holder: str, feedback: Feedback) -> capacity
         holder=holder,
         used_tokens=feedback.used_tokens,
         pace=_PACES[feedback.pace],
-        retry_after=duration(feedback.retry_after_ms / 1000) if feedback.retry_after_ms else None,
+        retry_after=seconds_to_proto(feedback.retry_after_ms / 1000) if feedback.retry_after_ms else None,
     )
 
 
@@ -350,9 +348,9 @@ def endpoint(channel: Channel) -> provider_pb2.ChannelEndpoint:
         base_url=channel.base_url,
         secret_ref=channel.secret,
         timeouts=provider_pb2.Timeouts(
-            connect=duration(channel.timeouts.connect_s),
-            submit=duration(channel.timeouts.submit_s),
-            poll=duration(channel.timeouts.poll_s),
+            connect=seconds_to_proto(channel.timeouts.connect_s),
+            submit=seconds_to_proto(channel.timeouts.submit_s),
+            poll=seconds_to_proto(channel.timeouts.poll_s),
         ),
         reconcile_by=str(channel.reconcile_by),
     )

@@ -26,6 +26,7 @@ from services.routing.app.calls.call_desk import CallDesk, Memory
 from services.routing.app.calls.call_turn import seat_all
 from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
+from services.routing.app.calls.watchdog import Watch
 from services.routing.app.desk import Errands
 from services.routing.domain.catalog import (
     Binding,
@@ -371,6 +372,7 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         looking=Looking(tasks.health, tasks.capacity, given.look_fresh_s),
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(desk, used), lambda used: used.key),
+        watch=Watch(clock),
         memory=memory,
     )
     return CallStage(

@@ -13,7 +13,7 @@ from libs.kernel.money import Money
 from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.invoke import invoke
 from services.routing.app.calls.open_call import Asked
-from services.routing.app.calls.watchdog import Watchdog
+from services.routing.app.calls.watchdog import Watch, Watchdog
 from services.routing.app.desk import Errands
 from services.routing.domain.decision import HealthView
 from services.routing.domain.usage import Usage
@@ -130,9 +130,10 @@ async def test_a_slot_that_somebody_waits_for_goes_at_once():
 async def test_the_watchdog_tells_its_own_limit_from_a_cancellation():
     """SYN-8: a limit is a TimeoutError; a caller who leaves is a cancellation, also when both come at once."""
     clock = SteeredClock()
+    watch = Watch(clock)
 
     async def watched(first: float, then: float | None = None) -> str:
-        async with Watchdog(clock, first) as dog:
+        async with Watchdog(watch, first) as dog:
             if then is not None:
                 dog.rest()
                 await clock.sleep(50)
@@ -157,6 +158,33 @@ async def test_the_watchdog_tells_its_own_limit_from_a_cancellation():
     leaving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await leaving
+
+
+async def test_one_task_watches_every_limit():
+    """SYN-8, PRF-1: limits that come in any order end each at its own moment, watched by one task; it goes with the
+    last of them."""
+    clock = SteeredClock()
+    watch, before = Watch(clock), len(asyncio.all_tasks())
+    ended: dict[float, float] = {}
+
+    async def watched(seconds: float) -> None:
+        began = clock.monotonic()
+        with pytest.raises(TimeoutError):
+            async with Watchdog(watch, seconds):
+                await asyncio.Event().wait()
+        ended[seconds] = clock.monotonic() - began
+
+    limits = (9.0, 3.0, 12.5, 3.5, 1.0)
+    work = [asyncio.ensure_future(watched(seconds)) for seconds in limits]
+    await some_turns()
+    assert len(asyncio.all_tasks()) == before + len(limits) + 1
+    while len(ended) < len(limits):
+        clock.advance(0.5)
+        await some_turns()
+    await asyncio.gather(*work)
+    await some_turns()
+    assert ended == {seconds: seconds for seconds in limits}
+    assert len(asyncio.all_tasks()) == before
 
 
 async def test_a_lease_that_nobody_came_for_is_given_back():

@@ -12,6 +12,7 @@ from libs.kernel.world import World
 from libs.store.gathering import Gathering
 from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.looking import Looking
+from services.routing.app.calls.watchdog import Watch
 from services.routing.app.desk import Errands
 from services.routing.domain.calls.selectors import Rota
 from services.routing.domain.calls.stall_clock import nanos
@@ -125,6 +126,7 @@ class CallDesk:
     turn: "Gathering[Ask, Seat]"
     """From the snapshots to the reservation: see `call_turn`."""
     prices: Gathering[UsageItem, Money | None]
+    watch: Watch
     memory: Memory = field(default_factory=Memory)
 
     def now(self) -> datetime:

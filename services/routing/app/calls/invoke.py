@@ -71,7 +71,7 @@ async def _sent(conduct: Conduct, started: Started, given: Mapping[str, Any] | N
         longest_s=min(whole_s, left_s),
     )
     try:
-        async with Watchdog(conduct.desk.world.clock, outgoing.longest_s):
+        async with Watchdog(conduct.desk.watch, outgoing.longest_s):
             return await conduct.desk.provider.invoke(started.channel, started.supply, outgoing)
     except TimeoutError as error:
         raise not_answered(started, outgoing.longest_s, cut_short=left_s < whole_s) from error

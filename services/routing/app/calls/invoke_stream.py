@@ -78,7 +78,7 @@ async def _pieces(conduct: Conduct, started: Started, heard: Heard) -> AsyncGene
     held: list[bytes] = []
     waited_s = first_s
     try:
-        async with Watchdog(conduct.desk.world.clock, first_s) as dog:
+        async with Watchdog(conduct.desk.watch, first_s) as dog:
             async with aclosing(conduct.desk.provider.stream(started.channel, started.supply, outgoing)) as stream:
                 async for piece in stream:
                     if isinstance(piece, Report):

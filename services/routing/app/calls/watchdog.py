@@ -1,4 +1,8 @@
-"""A limit on the time in which a provider must say something, moved on whenever it has."""
+"""A limit on the time in which a provider must say something, moved on whenever it has.
+
+All limits of a process are watched by one task, which sleeps until the nearest: a task for each call cost more than
+what it watched.
+"""
 
 import asyncio
 from types import TracebackType
@@ -8,60 +12,100 @@ from libs.kernel.clock import Clock
 
 ENDLESS = float("inf")
 LOOK_S = 5.0
-"""How often a limit that rests is looked at."""
+"""How often limits that rest are looked at."""
+
+
+class Watch:
+    """The task of all watchdogs; it is there while there is any. Belongs to one event loop."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._dogs: set[Watchdog] = set()
+        self._wakes = ENDLESS
+        self._task: asyncio.Task[None] | None = None
+
+    def after(self, seconds: float) -> float:
+        """So long from now, by the monotonic clock; 0 s = never."""
+        return self._clock.monotonic() + seconds if seconds > 0 else ENDLESS
+
+    def add(self, dog: "Watchdog") -> None:
+        """Watch it from now on."""
+        self._dogs.add(dog)
+        self.mind(dog.until)
+
+    def remove(self, dog: "Watchdog") -> None:
+        """It is over."""
+        self._dogs.discard(dog)
+        if not self._dogs:
+            self._stop()
+
+    def mind(self, until: float) -> None:
+        """One of them has a new limit."""
+        if self._task is not None and until < self._wakes:  # it would wake too late
+            self._stop()
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._run())
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task, self._wakes = None, ENDLESS
+
+    async def _run(self) -> None:
+        while True:
+            now = self._clock.monotonic()
+            for dog in [dog for dog in self._dogs if dog.until <= now]:
+                dog.bark()
+            left_s = min(min(dog.until for dog in self._dogs) - now, LOOK_S)
+            self._wakes = now + left_s
+            await self._clock.sleep(left_s)
 
 
 class Watchdog:
-    """`async with Watchdog(clock, 20.0) as dog:` raises TimeoutError where the block outlives its limit.
+    """`async with Watchdog(watch, 20.0) as dog:` raises TimeoutError where the block outlives its limit.
 
     `push` sets a new limit from now; while it rests (`rest`) the block may take its time. 0 s = no limit. Cancelling
     the task from outside is not taken for the limit.
     """
 
-    def __init__(self, clock: Clock, seconds: float) -> None:
-        self._clock = clock
-        self._until = self._wakes = ENDLESS
+    __slots__ = ("_cancelling", "_watch", "_watched", "barked", "until")
+
+    def __init__(self, watch: Watch, seconds: float) -> None:
+        self._watch = watch
         self._cancelling = 0
         self._watched: asyncio.Task[object] | None = None
-        self._watch: asyncio.Task[None] | None = None
         self.barked = False
-        self.push(seconds)
+        self.until = watch.after(seconds)
 
     def push(self, seconds: float) -> None:
         """So long from now."""
-        self._until = self._clock.monotonic() + seconds if seconds > 0 else ENDLESS
-        if self._watch is not None and self._until < self._wakes:  # it would wake too late
-            self._watch.cancel()
-            self._watch = asyncio.ensure_future(self._run())
+        self.until = self._watch.after(seconds)
+        self._watch.mind(self.until)
 
     def rest(self) -> None:
         """No limit for the time being: somebody else is waited for."""
-        self._until = ENDLESS
+        self.until = ENDLESS
+
+    def bark(self) -> None:
+        """The time is over."""
+        self.until, self.barked = ENDLESS, True
+        assert self._watched is not None  # it is watched only within its block
+        self._watched.cancel()
 
     async def __aenter__(self) -> Self:
         self._watched = asyncio.current_task()
         assert self._watched is not None  # only tasks await
         self._cancelling = self._watched.cancelling()
-        self._watch = asyncio.ensure_future(self._run())
+        self._watch.add(self)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._watch is not None
+        self._watch.remove(self)
         assert self._watched is not None
         watched, self._watched = self._watched, None
-        self._watch.cancel()
-        self._watch = None  # its cancellation will hold its frame, and that this object: no circle for the collector
         if not self.barked or watched.uncancel() > self._cancelling:
             return
         if kind is None or issubclass(kind, asyncio.CancelledError):
             raise TimeoutError from error
-
-    async def _run(self) -> None:
-        while (left := self._until - (now := self._clock.monotonic())) > 0:
-            self._wakes = now + min(left, LOOK_S)
-            await self._clock.sleep(min(left, LOOK_S))
-        self.barked = True
-        assert self._watched is not None
-        self._watched.cancel()
