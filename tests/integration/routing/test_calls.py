@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -209,7 +208,7 @@ async def test_the_call_of_a_dead_process_is_closed(talk: Stack) -> None:
     now = datetime.now(UTC)
     chosen = SelectionRound("dead", 1, START, RoundOutcome.RESERVED, "{}")
     overdue = now - timedelta(seconds=120)
-    await left.intend(Intent(replace(call("dead", sent), created_at=START), chosen, overdue))
+    await left.intend(Intent(call("dead", sent, created_at=START), chosen, overdue))
 
     async def closed() -> bool:
         found = await left.get("dead")
