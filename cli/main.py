@@ -8,6 +8,7 @@ from cli.api import server_url
 from cli.commands.adapters import adapters
 from cli.commands.alerts import alerts
 from cli.commands.attempt import attempt
+from cli.commands.budget import budget
 from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
 from cli.commands.certs import certs
@@ -63,7 +64,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
-OPERATING = (catalog, supply, health, capacity, alerts, attempt, keys, doctor)
+OPERATING = (catalog, supply, health, capacity, budget, alerts, attempt, keys, doctor)
 OFFLINE = (adapters, classify, prices, certs)
 for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)

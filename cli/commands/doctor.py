@@ -26,6 +26,7 @@ def doctor(session: Session, as_json: bool) -> None:
             await _check(api, "this key is known", "/v1/models"),
             await _check(api, "this key may operate", "/v1/operator/health"),
             await _models(api),
+            await _ledger(api),
         ]
 
     found = session.do(look)
@@ -44,6 +45,16 @@ async def _check(api: Api, name: str, path: str) -> Check:
     except Problem as problem:
         return name, False, output.NEXT_STEPS.get(problem.code, str(problem))
     return name, True, ""
+
+
+async def _ledger(api: Api) -> Check:
+    """Budgets, their Holds and their entries say the same."""
+    name = "the ledger adds up"
+    try:
+        wrong = (await api.get("/v1/operator/budgets:check"))["mismatches"]
+    except Problem as problem:
+        return name, False, output.NEXT_STEPS.get(problem.code, str(problem))
+    return name, not wrong, "; ".join(f"{item['budget']}: {item['message']}" for item in wrong)
 
 
 async def _models(api: Api) -> Check:

@@ -27,6 +27,7 @@ from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import keys
+from services.edge.peers.budgets import BudgetsPeer
 from services.edge.peers.calls import CallsPeer
 from services.edge.peers.capacity import CapacityPeer
 from services.edge.peers.catalog import CatalogPeer
@@ -35,6 +36,7 @@ from services.edge.peers.routing import RoutingPeer
 from services.edge.peers.runs import RunsPeer
 from services.edge.ports import Keys, Owners, RequestCounts
 from services.edge.routes.artifacts import ArtifactRoutes
+from services.edge.routes.budgets import BudgetRoutes
 from services.edge.routes.calling import Calling
 from services.edge.routes.calls import CallRoutes
 from services.edge.routes.catalog import CatalogRoutes
@@ -164,6 +166,7 @@ class House:
         self.quotas = RequestQuotas(self._catalog, counts, world)
         self._health = HealthPeer(channels.to("health"))
         self._capacity = CapacityPeer(channels.to("capacity"))
+        self._budgets = BudgetsPeer(channels.to("cost_quote"))
 
     def key_servicer(self) -> KeyServicer:
         """The gRPC side."""
@@ -187,6 +190,7 @@ class House:
             ModelRoutes(self._catalog),
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),
             OperatorRoutes(self._routing, self._health, self._capacity),
+            BudgetRoutes(self._budgets),
             PastRoutes(self._routing, self._health),
             CatalogRoutes(self._catalog, self.world.ids),
             KeyRoutes(self._keys, self.authenticator, self.world, os.urandom),
@@ -225,6 +229,7 @@ class House:
             "routing": self._routing.ping,
             "health": self._health.ping,
             "capacity": self._capacity.ping,
+            "cost_quote": self._budgets.ping,
         }
 
 
@@ -237,7 +242,7 @@ def build(
     metrics: Metrics | None = None,
     fetcher: Fetcher | None = None,
 ) -> EdgeContext:
-    """The context, not yet at work. It calls runs, routing, health and capacity, and fetches what users name by URL."""
+    """The context, not yet at work. It calls every context but provider_adapter, and fetches what users name by URL."""
     kept = blobs or open_blobs(settings.blobs)
     counted = metrics or process_metrics.PROCESS
     intake = Intake(fetcher or Fetcher(rules_of(settings.allow_private_urls)), kept)

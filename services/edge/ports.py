@@ -9,7 +9,16 @@ from datetime import datetime
 from typing import Protocol
 
 from libs.blobs.blob import Blob
-from services.edge.domain import alert_shapes, call_shapes, evidence_shapes, past_shapes, replay_shapes, shapes
+from services.edge.domain import (
+    alert_shapes,
+    budget_shapes,
+    call_shapes,
+    evidence_shapes,
+    past_shapes,
+    replay_shapes,
+    shapes,
+)
+from services.edge.domain.budgets import BudgetOrder, LimitChange
 from services.edge.domain.calls import CallOrder, Receipt, Served
 from services.edge.domain.keys import Kept, Key
 from services.edge.domain.orders import Order
@@ -250,6 +259,38 @@ class Capacity(Protocol):
 
     async def figures(self) -> shapes.Capacity:
         """The figures of every Channel and Supply, and the live leases."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if it answers."""
+        ...
+
+
+class Budgets(Protocol):
+    """The ledger of `cost_quote`."""
+
+    async def page(self, tenant: str, root: str, size: int, token: str) -> tuple[list[budget_shapes.Budget], str]:
+        """Parents before children; empty filters mean all."""
+        ...
+
+    async def get(self, budget_id: str) -> budget_shapes.Budget:
+        """One; Fault not_found."""
+        ...
+
+    async def create(self, order: BudgetOrder) -> budget_shapes.Budget:
+        """Make it, or find it as it was declared before; Fault already_exists, validation_failed."""
+        ...
+
+    async def change(self, budget_id: str, change: LimitChange, request_id: str) -> budget_shapes.Budget:
+        """Change limits; Fault not_found, validation_failed."""
+        ...
+
+    async def entries(self, budget_id: str, after: int, size: int) -> list[budget_shapes.BudgetEntry]:
+        """Movements after a sequence, oldest first; Fault not_found."""
+        ...
+
+    async def mismatches(self) -> list[budget_shapes.LedgerMismatch]:
+        """What does not add up."""
         ...
 
     async def ping(self) -> None:

@@ -89,7 +89,9 @@ class Cluster:
         builders: dict[str, Callable[[Any, World], Any]] = {
             "capacity": lambda doors, world: capacity.assemble(served(stores.capacity), CapacitySettings(url), world),
             "health": lambda doors, world: health.assemble(served(stores.health), HealthSettings(url), world),
-            "cost_quote": lambda doors, world: cost_quote.assemble(served(stores.books), world.clock),
+            "cost_quote": lambda doors, world: cost_quote.assemble(
+                served(stores.books), world.clock, served(stores.budgets)
+            ),
             "provider_adapter": lambda doors, world: provider_adapter.assemble(
                 outside, outside, outside, adapter, world
             ),

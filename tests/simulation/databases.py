@@ -17,6 +17,7 @@ from libs.faults.fault import Fault
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.ledger import Refusal
 from services.capacity.store.memory import MemoryCapacityStore
+from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.health.store.memory import MemoryHealthStore
 from services.routing.domain.catalog import Catalog
@@ -188,3 +189,4 @@ class Stores:
         self.health: Any = makers.get("health", MemoryHealthStore)()
         self.capacity: Any = makers.get("capacity", MemoryCapacityStore)(clock)
         self.books: Any = makers.get("books", MemoryPriceBooks)()
+        self.budgets: Any = makers.get("budgets", MemoryBudgets)(clock)

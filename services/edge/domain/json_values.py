@@ -124,6 +124,16 @@ class Reader:
             return None
         return float(value)
 
+    def whole(self, name: str, least: int, most: int) -> int | None:
+        """A whole number within bounds, None where there is none."""
+        if not self.has(name):
+            return None
+        value = self._value[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            self.refuse(name, f"must be a whole number between {least} and {most}")
+            return None
+        return value
+
     def flag(self, name: str) -> bool | None:
         """True or false, None where nothing is said."""
         if not self.has(name):

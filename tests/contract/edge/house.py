@@ -1,4 +1,4 @@
-"""The edge in a test: the real one, over fake contexts, with a steered clock and a client per key."""
+"""The edge in a test: the real one, over fake contexts and a real ledger, with a steered clock and a client per key."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +20,8 @@ from pointsman.health.v1.health_service_pb2_grpc import add_HealthServiceService
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
 from pointsman.runs.v1.runs_service_pb2_grpc import add_RunsServiceServicer_to_server
+from services.cost_quote.compose import assemble as assemble_cost_quote
+from services.cost_quote.store.memory import MemoryPriceBooks
 from services.edge.compose import EdgeContext, build
 from services.edge.settings import Settings
 from tests.contract.edge.fake_peers import FakeCapacity, FakeCatalog, FakeHealth, FakeRouting
@@ -86,7 +88,8 @@ async def edge_house(folder: Path, fetcher: Fetcher | None = None, **settings: A
     server.add(lambda s: add_CatalogServiceServicer_to_server(house.catalog, s))
     server.add(lambda s: add_HealthServiceServicer_to_server(house.health, s))
     server.add(lambda s: add_CapacityServiceServicer_to_server(house.capacity, s))
-    for _, add_to_server in context.registrations:
+    ledger = assemble_cost_quote(MemoryPriceBooks(), clock)
+    for _, add_to_server in (*context.registrations, *ledger.registrations):
         server.add(add_to_server)
     await context.migrate()
     await server.start()

@@ -188,6 +188,7 @@ def test_closed_models_are_named_with_the_way_to_the_reason() -> None:
     objects = [{**model, "id": "open", "published": True}, {**model, "id": "closed", "published": False}]
     standing = {"/v1/operator/catalog": {"revision": 1, "objects": objects}}
     fine = {path: {} for path in ("/healthz", "/readyz", "/v1/models", "/v1/operator/health")}
+    fine["/v1/operator/budgets:check"] = {"mismatches": []}
     said = invoke(doctor, FakeServer({**standing, **fine}))
     assert said.exit_code == 0
     assert "1 of 2" in said.output
