@@ -17,7 +17,7 @@ from services.edge.domain import ranges, shapes
 from services.edge.domain.orders import MEDIA_TYPE
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import chunks, media_type
-from services.edge.routes.operations import INVOKERS, READERS, Asked, Operation, Parameter
+from services.edge.routes.operations import ANY, INVOKERS, READERS, Asked, Operation, Parameter
 
 # Content named by its digest never changes, but whether this caller may read it can: no shared cache.
 CACHE = "private, max-age=31536000, immutable"
@@ -90,7 +90,7 @@ class ArtifactRoutes:
             Operation(
                 "getArtifact", "GET", "/v1/artifacts/{sha256}", self.get,
                 "Bytes by their SHA-256, whole or one range; visible to the tenant that made or uploaded them.",
-                READERS, media=UNKNOWN_TYPE, codes=("not_found", "range_not_satisfiable"), also=(206, 304),
+                READERS, media=ANY, codes=("not_found", "range_not_satisfiable"), also=(206, 304),
                 parameters=(
                     Parameter("Range", "One range of bytes.", where="header"),
                     Parameter("If-None-Match", "The tag that the caller has.", where="header"),
@@ -99,7 +99,7 @@ class ArtifactRoutes:
             Operation(
                 "getMaterial", "GET", PATH + "{sha256}", self.linked,
                 "A material by a link of ours, for the provider that it was given to; no key is needed.",
-                media=UNKNOWN_TYPE, codes=("not_found", "range_not_satisfiable"), also=(206, 304),
+                media=ANY, codes=("not_found", "range_not_satisfiable"), also=(206, 304),
                 parameters=(
                     Parameter("expires", "Until when the link opens it."),
                     Parameter("signature", "What proves the link."),

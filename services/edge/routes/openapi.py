@@ -10,7 +10,7 @@ from libs.faults.registry import CODES
 from services.edge.problems import MEDIA_TYPE, speaks_openai
 from services.edge.routes.docs_page import render
 from services.edge.routes.input_schemas import SCHEMAS
-from services.edge.routes.operations import JSON, Asked, Operation
+from services.edge.routes.operations import ANY, JSON, Asked, Operation
 
 VERSION = "1.0.0"
 PROBLEM: dict[str, Any] = {
@@ -133,7 +133,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
         reference = {"$ref": f"#/components/schemas/{operation.answer.__name__}"}
         success["content"] = {JSON: {"schema": reference}}
     elif operation.status < 300 and operation.status != 204:
-        success["content"] = {operation.media: {"schema": {"type": "string"}}}
+        kind = {JSON: "object", ANY: ""}.get(operation.media, "string")
+        success["content"] = {operation.media: {"schema": {"type": kind} if kind else {}}}
     if operation.also_media:
         success["content"][operation.also_media] = {"schema": {"type": "string"}}
     responses: dict[str, Any] = {str(operation.status): success}

@@ -11,6 +11,7 @@ from services.edge.app.authenticate import Caller
 from services.edge.domain.keys import Scope
 
 JSON = "application/json"
+ANY = "*/*"
 YAML = "application/yaml"
 # People send a catalogue file with whatever their tool says by default; JSON is YAML too.
 YAML_TYPES = frozenset(

@@ -86,7 +86,8 @@ class OperatorRoutes:
             ),
             Operation(
                 "listAlerts", "GET", f"{at}/alerts", self.alerts, "Alerts, newest first.", OPERATORS,
-                answer=alert_shapes.AlertList, parameters=(*filters, *PAGING), codes=("validation_failed",),
+                answer=alert_shapes.AlertList, parameters=(*filters, *PAGING),
+                codes=("malformed_request", "validation_failed"),
             ),
             Operation(
                 "acknowledgeAlert", "POST", f"{at}/alerts/{{alert_id}}:acknowledge", self.acknowledge,
@@ -96,7 +97,7 @@ class OperatorRoutes:
             Operation(
                 "listUncertain", "GET", f"{at}/uncertain", self.uncertain,
                 "Attempts of which nobody knows whether the provider took them.", OPERATORS,
-                answer=shapes.UncertainList, parameters=PAGING, codes=("validation_failed",),
+                answer=shapes.UncertainList, parameters=PAGING, codes=("malformed_request", "validation_failed"),
             ),
             Operation(
                 "resolveAttempt", "POST", f"{at}/attempts/{{attempt_id}}/resolve", self.resolve,
