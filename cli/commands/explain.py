@@ -1,5 +1,6 @@
 """`pointsman explain`: why a task or a call went where it went."""
 
+from collections.abc import Awaitable
 from typing import Any
 from urllib.parse import quote
 
@@ -11,6 +12,9 @@ from cli.commands.calls import show_call
 from cli.commands.health import told
 from cli.commands.replay import read_replay, show_replay
 from cli.context import Session, json_option, pass_session
+
+ABSENT = ("not_found", "forbidden")
+"""Codes under which something else of that id may be there: keys for calls alone may see no tasks."""
 
 
 @click.command()
@@ -60,16 +64,24 @@ def behind(refusal: dict[str, Any]) -> str:
 
 
 def _replay(session: Session, name: str, as_json: bool) -> None:
-    async def ask(api: Api) -> dict[str, Any]:
-        return await read_replay(api, (await find_task(api, name))["id"])
-
-    answer = session.do(ask)
+    answer = session.do(lambda api: _read_replay(api, name))
     if as_json:
         output.show_json(answer)
     else:
         show_replay(answer)
     if not answer["identical"]:
         raise SystemExit(output.REFUSED)
+
+
+async def _read_replay(api: Api, name: str) -> dict[str, Any]:
+    """The replay of the task or run of that id, else of the call."""
+    try:
+        task = await find_task(api, name)
+    except Problem as unknown:
+        if unknown.code not in ABSENT:
+            raise
+        return await _of_call(read_replay(api, "calls", name), unknown)
+    return await read_replay(api, "tasks", task["id"])
 
 
 async def read(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -86,9 +98,9 @@ async def _read_all(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]
     try:
         found, answer = await read(api, name)
     except Problem as unknown:
-        if unknown.code not in ("not_found", "forbidden"):
+        if unknown.code not in ABSENT:
             raise
-        return await _call(api, name, unknown), {}, []
+        return await _of_call(api.get(f"/v1/calls/{quote(name, safe='')}"), unknown), {}, []
     try:
         told_to_operators = await api.get(f"/v1/operator/tasks/{found['id']}/explanation")
     except Problem as problem:
@@ -98,11 +110,12 @@ async def _read_all(api: Api, name: str) -> tuple[dict[str, Any], dict[str, Any]
     return found, answer, told_to_operators["refusals"]
 
 
-async def _call(api: Api, name: str, unknown: Problem) -> dict[str, Any]:
+async def _of_call(asking: Awaitable[dict[str, Any]], unknown: Problem) -> dict[str, Any]:
+    """What is asked of a call; where there is none either, `unknown`, which names all that was looked for."""
     try:
-        return await api.get(f"/v1/calls/{quote(name, safe='')}")
+        return await asking
     except Problem as problem:
-        if problem.code not in ("not_found", "forbidden"):
+        if problem.code not in ABSENT:
             raise
         raise unknown from problem
 

@@ -1,4 +1,4 @@
-"""`pointsman explain TASK --replay`: every saved decision made again, and compared byte for byte."""
+"""`pointsman explain TASK|CALL --replay`: every saved decision made again, and compared byte for byte."""
 
 from typing import Any
 from urllib.parse import quote
@@ -7,9 +7,9 @@ from cli import output
 from cli.api import Api
 
 
-async def read_replay(api: Api, task_id: str) -> dict[str, Any]:
-    """The replay of every round."""
-    return await api.get(f"/v1/tasks/{quote(task_id, safe='')}/replay")
+async def read_replay(api: Api, plural: str, name: str) -> dict[str, Any]:
+    """The replay of every round of one of the `tasks` or `calls`."""
+    return await api.get(f"/v1/{plural}/{quote(name, safe='')}/replay")
 
 
 def show_replay(answer: dict[str, Any]) -> None:
@@ -19,7 +19,8 @@ def show_replay(answer: dict[str, Any]) -> None:
         for item in answer["rounds"]
     ]
     columns = ("round", "replay", "decision", "first difference")
-    output.console.print(output.table(f"Replay of task {answer['task_id']}", columns, rows))
+    whose = f"call {answer['call_id']}" if "call_id" in answer else f"task {answer['task_id']}"
+    output.console.print(output.table(f"Replay of {whose}", columns, rows))
     if not rows:
         output.console.print("no selection yet, so there is nothing to replay")
 

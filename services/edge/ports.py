@@ -201,6 +201,10 @@ class Calls(Protocol):
         """A call on record; an empty tenant means any. Fault not_found."""
         ...
 
+    async def replay(self, tenant: str, call_id: str) -> replay_shapes.CallReplay:
+        """Every selection round of a call decided again; as `get`."""
+        ...
+
 
 class Catalog(Protocol):
     """The catalogue, owned by `routing`."""

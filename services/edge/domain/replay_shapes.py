@@ -33,6 +33,14 @@ class Replay(Struct, frozen=True):
     rounds: list[ReplayedRound]
 
 
+class CallReplay(Struct, frozen=True):
+    """The same of a synchronous call."""
+
+    call_id: str
+    identical: bool
+    rounds: list[ReplayedRound]
+
+
 class DecisionTotals(Struct, frozen=True):
     """What a set of decisions comes to; every figure is a sum. One `expected_cost` for each currency."""
 

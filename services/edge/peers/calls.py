@@ -7,9 +7,10 @@ from libs.faults.fault import Fault
 from libs.rpc.faulting import faulting, faults_from_rpc
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
-from services.edge.domain import call_shapes
+from services.edge.domain import call_shapes, replay_shapes
 from services.edge.domain.calls import LONGEST_CALL_S, CallOrder, Receipt, Served
 from services.edge.wire import calls as wire
+from services.edge.wire import replays as wire_replays
 
 READ_TIMEOUT_S = 10.0
 MARGIN_S = 5.0
@@ -52,6 +53,12 @@ class CallsPeer:
         request = pb.GetCallRequest(call_id=call_id, tenant=tenant)
         reply = await self._stub.GetCall(request, timeout=READ_TIMEOUT_S)
         return wire.call(reply.call)
+
+    @faulting
+    async def replay(self, tenant: str, call_id: str) -> replay_shapes.CallReplay:
+        """See the port."""
+        request = pb.ReplaySelectionRequest(call_id=call_id, tenant=tenant)
+        return wire_replays.call_replay(call_id, await self._stub.ReplaySelection(request, timeout=READ_TIMEOUT_S))
 
 
 def _patience(order: CallOrder) -> float:

@@ -6,7 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from services.edge.app.reveal import Reveal
-from services.edge.domain import call_shapes, openai_requests
+from services.edge.domain import call_shapes, openai_requests, replay_shapes
 from services.edge.domain.call_headers import headers_of
 from services.edge.domain.calls import Receipt
 from services.edge.domain.keys import Scope
@@ -53,6 +53,10 @@ class CallRoutes:
             await self._reveal.grant(asked.tenant, [artifact.sha256 for artifact in call.artifacts])
         return answer(call)
 
+    async def replay(self, asked: Asked) -> Response:
+        """Every round of a call, decided again from its saved inputs."""
+        return answer(await self._calls.replay(tenant_of(asked), asked.path("call_id")))
+
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
         shared: dict[str, Any] = {"types": frozenset({JSON}), "parameters": call_schemas.HEADERS, "head": False}
@@ -69,6 +73,11 @@ class CallRoutes:
                 "getCall", "GET", "/v1/calls/{call_id}", self.get,
                 "A synchronous call on record: tries, times, cost, and why each Supply was chosen.", SEERS,
                 answer=call_shapes.Call, codes=("not_found",),
+            ),
+            Operation(
+                "replayCall", "GET", "/v1/calls/{call_id}/replay", self.replay,
+                "Every selection round decided again from its saved inputs, compared byte for byte.", SEERS,
+                answer=replay_shapes.CallReplay, codes=("not_found",),
             ),
         )  # fmt: skip
 

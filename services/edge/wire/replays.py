@@ -13,6 +13,12 @@ def replay(task_id: str, message: pb.ReplaySelectionResponse) -> shapes.Replay:
     return shapes.Replay(task_id, all(item.identical for item in rounds), rounds)
 
 
+def call_replay(call_id: str, message: pb.ReplaySelectionResponse) -> shapes.CallReplay:
+    """Every round of a call."""
+    rounds = [_round(item) for item in message.rounds]
+    return shapes.CallReplay(call_id, all(item.identical for item in rounds), rounds)
+
+
 def _round(message: replay_pb2.ReplayedRound) -> shapes.ReplayedRound:
     difference = None
     if message.HasField("difference"):

@@ -7,6 +7,7 @@ from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from services.routing.app.acknowledge_alert import acknowledge_alert
 from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.calls.replay_call import replay_call
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.explain_task import explain_task
@@ -69,7 +70,11 @@ class RoutingServicer(CallServicer, RoutingServiceServicer):
 
     async def ReplaySelection(self, request: pb.ReplaySelectionRequest, context: Any) -> pb.ReplaySelectionResponse:
         """Decides saved rounds again and compares byte for byte."""
-        replays = await replay_selection(self._desk, request.task_id, request.round, request.tenant)
+        wire_replay.check_subject(request)
+        if request.call_id:
+            replays = await replay_call(self._calls, request.call_id, request.round, request.tenant)
+        else:
+            replays = await replay_selection(self._desk, request.task_id, request.round, request.tenant)
         return pb.ReplaySelectionResponse(rounds=[wire_replay.replay_to_proto(*item) for item in replays])
 
     async def WhatIf(self, request: pb.WhatIfRequest, context: Any) -> pb.WhatIfResponse:

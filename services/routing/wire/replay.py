@@ -37,6 +37,12 @@ def replay_to_proto(item: SelectionRound, replay: Replay) -> replay_pb2.Replayed
     )
 
 
+def check_subject(message: pb.ReplaySelectionRequest) -> None:
+    """Fault `validation_failed` for a replay of two things at once. (What is not named is not found.)"""
+    if message.task_id and message.call_id:
+        raise Fault.invalid(("/call_id", "is not given together with task_id"))
+
+
 def alternative_from_proto(message: pb.WhatIfRequest) -> Alternative:
     """What is decided under instead. Faults: `validation_failed` without any; `catalog_invalid` for a bad text."""
     match message.WhichOneof("alternative"):

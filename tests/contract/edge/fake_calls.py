@@ -117,11 +117,16 @@ class FakeCalls(RoutingServiceServicer):
             self.gate.set()
             raise
 
-    async def GetCall(self, request: Any, context: Any) -> Any:
-        """By id, with one round."""
+    def call_of(self, request: Any) -> call_pb2.Call:
+        """The call that a request of a tenant names."""
         call = self.calls.get(request.call_id)
         if call is None or request.tenant not in ("", call.tenant):
             raise Fault.of("not_found", f"call {request.call_id!r} does not exist")
+        return call
+
+    async def GetCall(self, request: Any, context: Any) -> Any:
+        """By id, with one round."""
+        call = self.call_of(request)
         chosen = task_pb2.CandidateFate(supply_id="ark-main/chat", tier="exact", fate="chosen", rank=1)
         round_ = task_pb2.Selection(
             round=1, tier="exact", policy_id="p", policy_revision=1, candidates=[chosen],

@@ -113,7 +113,10 @@ class FakeRouting(FakeCalls):
 
     async def ReplaySelection(self, request: Any, context: Any) -> Any:
         """One round that is the same, and one that is another choice."""
-        self._find(request)
+        if request.call_id:
+            self.call_of(request)
+        else:
+            self._find(request)
         same = replay_pb2.ReplayedRound(round=1, identical=True, decision_digest="0" * 64, decide_time=at())
         difference = replay_pb2.ReplayDifference(pointer="/chosen", recorded='"b/x"', replayed="")
         other = replay_pb2.ReplayedRound(round=2, difference=difference, decision_digest="1" * 64, decide_time=at(1))

@@ -36,6 +36,18 @@ async def test_a_foreign_task_is_not_replayed(edge: EdgeHouse) -> None:
         assert (await admin.get("/v1/tasks/t1/replay")).status_code == 200
 
 
+async def test_a_call_is_replayed(edge: EdgeHouse) -> None:
+    """SEL-22, AUTH-1: a synchronous call's rounds as a task's; a foreign or missing call is not found."""
+    async with await edge.user("studio", "invoke") as client, await edge.user("other", "invoke") as stranger:
+        chat = {"model": "talk", "messages": [{"role": "user", "content": "Hello."}]}
+        call_id = (await client.post("/v1/chat/completions", json=chat)).headers["pointsman-call"]
+        found = (await client.get(f"/v1/calls/{call_id}/replay")).json()
+        check(await stranger.get(f"/v1/calls/{call_id}/replay"), 404, "not_found")
+        check(await client.get("/v1/calls/nobody/replay"), 404, "not_found")
+    assert (found["call_id"], found["identical"], len(found["rounds"])) == (call_id, False, 2)
+    assert found["rounds"][0]["identical"]
+
+
 async def test_history_under_an_alternative(edge: EdgeHouse) -> None:
     """SEL-23: moves, cost and success before and after, examples with their tasks; a second page tells no number."""
     async with edge.admin as admin:

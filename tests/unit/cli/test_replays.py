@@ -47,6 +47,20 @@ def test_a_difference_is_told_and_is_no_success() -> None:
     assert json.loads(said.stdout)["rounds"][1]["difference"]["pointer"] == "/chosen"
 
 
+def test_a_call_is_replayed_where_no_task_has_the_id() -> None:
+    """SEL-22: with one command for all; whoever may see calls alone is not stopped by the tasks."""
+    kept = {**replayed(True), "call_id": "C1"}
+    del kept["task_id"]
+    for elsewhere in (None, problem("forbidden", 403)):
+        known = {"/v1/calls/C1/replay": kept} | ({"/v1/tasks/C1": elsewhere} if elsewhere else {})
+        said = invoke(explain, FakeServer(known), "C1", "--replay")
+        assert (said.exit_code, said.output.count("identical")) == (0, 2)
+        assert "Replay of call C1" in said.output
+    said = invoke(explain, FakeServer({}), "C2", "--replay")
+    assert said.exit_code == output.REFUSED
+    assert "there is no task, no run and no call 'C2'" in said.output + said.stderr
+
+
 def page(count: int, cost: str, token: str = "", **more: Any) -> dict[str, Any]:
     """A page on which `count` of ten decisions move from b to a."""
     totals = {"chosen": 10, "waiting": 0, "failed": 0, "expected_successes": 9.5}

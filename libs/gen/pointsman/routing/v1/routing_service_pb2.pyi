@@ -489,22 +489,26 @@ class ReplaySelectionRequest(_message.Message):
     TASK_ID_FIELD_NUMBER: _builtins.int
     ROUND_FIELD_NUMBER: _builtins.int
     TENANT_FIELD_NUMBER: _builtins.int
+    CALL_ID_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
-    """Required. The Task."""
+    """Required without `call_id`. The Task."""
     round: _builtins.int
     """Only this round; 0 = every round."""
     tenant: _builtins.str
     """Only if it belongs to this tenant; empty = any."""
+    call_id: _builtins.str
+    """Required without `task_id`. The synchronous call."""
     def __init__(
         self,
         *,
         task_id: _builtins.str = ...,
         round: _builtins.int = ...,
         tenant: _builtins.str = ...,
+        call_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["round", b"round", "task_id", b"task_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "round", b"round", "task_id", b"task_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

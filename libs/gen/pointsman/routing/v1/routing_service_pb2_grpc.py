@@ -171,7 +171,7 @@ class RoutingServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ReplaySelection(self, request, context):
-        """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte.
+        """Decides the saved rounds of a Task or a call again, from their inputs alone, and compares byte for byte.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -48,7 +48,7 @@ class RoutingServiceStub:
     ExplainTask: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ExplainTaskRequest, _routing_service_pb2.ExplainTaskResponse]
     """Why it went where it went, in the four steps."""
     ReplaySelection: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ReplaySelectionRequest, _routing_service_pb2.ReplaySelectionResponse]
-    """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte."""
+    """Decides the saved rounds of a Task or a call again, from their inputs alone, and compares byte for byte."""
     WhatIf: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.WhatIfRequest, _routing_service_pb2.WhatIfResponse]
     """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]
@@ -88,7 +88,7 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     ExplainTask: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ExplainTaskRequest, _routing_service_pb2.ExplainTaskResponse]  # type: ignore[assignment]
     """Why it went where it went, in the four steps."""
     ReplaySelection: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ReplaySelectionRequest, _routing_service_pb2.ReplaySelectionResponse]  # type: ignore[assignment]
-    """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte."""
+    """Decides the saved rounds of a Task or a call again, from their inputs alone, and compares byte for byte."""
     WhatIf: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.WhatIfRequest, _routing_service_pb2.WhatIfResponse]  # type: ignore[assignment]
     """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]  # type: ignore[assignment]
@@ -173,7 +173,7 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _routing_service_pb2.ReplaySelectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.ReplaySelectionResponse, _abc.Awaitable[_routing_service_pb2.ReplaySelectionResponse]]:
-        """Decides the saved rounds of a Task again, from their inputs alone, and compares byte for byte."""
+        """Decides the saved rounds of a Task or a call again, from their inputs alone, and compares byte for byte."""
 
     @_abc_1.abstractmethod
     def WhatIf(
