@@ -10,6 +10,8 @@ from fractions import Fraction
 
 MOST_DIGITS = 200
 MOST_POWER = 64
+MOST_BITS = 8192
+"""The longest number that is raised to a power may become."""
 _WORDS = (
     (r"\bmultiplied by\b|\btimes\b|[×·]|(?<=\d)\s*x\s*(?=\d)", "*"),
     (r"\bdivided by\b|\bover\b|÷", "/"),
@@ -38,12 +40,11 @@ def solved(question: str) -> str | None:
     if len(given) > MOST_DIGITS or re.fullmatch(r"\d{4}-\d{1,2}-\d{1,2}", given.replace(" ", "")):
         return None
     try:
-        result = _value(ast.parse(given, mode="eval").body)
+        return f"{given} {_told(_value(ast.parse(given, mode='eval').body))}"
     except ZeroDivisionError:
         return f"{given} has no answer: nothing can be divided by zero."
     except (SyntaxError, ValueError, OverflowError, RecursionError):
         return None
-    return f"{given} {_told(result)}"
 
 
 def _value(node: ast.expr) -> Fraction:
@@ -55,13 +56,18 @@ def _value(node: ast.expr) -> Fraction:
     if isinstance(node, ast.BinOp) and type(node.op) in _TWO:
         return _TWO[type(node.op)](_value(node.left), _value(node.right))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        power = _value(node.right)
-        if power.denominator == 1 and abs(power) <= MOST_POWER:
-            return Fraction(_value(node.left) ** int(power))
+        raised, power = _value(node.left), _value(node.right)
+        if power.denominator == 1 and abs(power) <= min(MOST_POWER, MOST_BITS / _bits(raised)):
+            return Fraction(raised ** int(power))
     raise ValueError("no sum")
 
 
+def _bits(number: Fraction) -> int:
+    return max(abs(number.numerator).bit_length(), number.denominator.bit_length())
+
+
 def _told(result: Fraction) -> str:
+    """Raises ValueError or OverflowError for what is too long to be written."""
     if result.denominator == 1:
         return f"= {result.numerator}"
     rounded = round(float(result), 6)

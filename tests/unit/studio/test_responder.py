@@ -93,6 +93,10 @@ def test_tokens_join_to_their_text(text):
 
 
 @given(st.text(alphabet="0123456789+-*/(). ^x", max_size=40))
+@example("9**64*9**64*9**64*9**64*9**64*9**64/7")
+@example("(99999**60)*(99999**60)*(99999**60)*(99999**60)")
+@example("((9**64)**64)**64 + 1")
+@example("9^64^64^64")
 def test_no_sum_is_beyond_the_studio(text):
     """Whatever looks like a sum is worked out, told impossible, or left alone, in little time."""
     said = solved(text)
