@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# Dozens of processes import the same modules: keep their bytecode, also where the caller's environment would not.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 

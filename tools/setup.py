@@ -5,6 +5,8 @@ Needs a Python 3.11 or newer and nothing else; runs on the standard library alon
 - Idempotent and quick: a stamp in the environment holds the digest of what it was made from; equal digest, no work.
 - Safe to kill at any moment: an unfinished environment carries a mark and is made anew the next time.
 - One at a time: a second run waits for the first.
+- Compiled at once: a stack is up to nine processes, and each would compile the same packages for itself wherever
+  Python may not keep bytecode (PYTHONDONTWRITEBYTECODE, as in many container images).
 - Never touches the Python of the system, so a distribution that forbids `pip install` (PEP 668) is no obstacle.
 """
 
@@ -81,7 +83,7 @@ def make(wanted: str) -> None:
     UNFINISHED.touch()
     # A virtual environment of the caller, or a uv setting of theirs, must not redirect what is made here.
     run(
-        [*command, "sync", "--frozen", "--python", sys.executable],
+        [*command, "sync", "--frozen", "--compile-bytecode", "--python", sys.executable],
         UV_PROJECT_ENVIRONMENT=str(VENV),
         UV_PYTHON_DOWNLOADS="never",
         VIRTUAL_ENV="",
