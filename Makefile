@@ -13,6 +13,8 @@ PYTHON ?=
 # Flags that `make up` passes on, for other ports or another data directory.
 ARGS ?=
 # How `make test` spreads over processes; a file stays in one process, so its fixtures start once. WORKERS=0: none.
+# Files are handed out in the order of tests/conftest.py: by default xdist begins with those of the most tests, and ends
+# with one worker in the long drills.
 WORKERS ?= 2
 # What `make test` runs: a folder, a file, a test; empty means everything CI runs.
 TESTS ?=
@@ -47,7 +49,7 @@ up: setup ## start everything and stay until Ctrl-C (ARGS="--http 127.0.0.1:8081
 
 .PHONY: test
 test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
-	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WORKERS)),-n $(WORKERS) --dist loadfile) $(TESTS)
+	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder) $(TESTS)
 
 .PHONY: sim
 sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed, WORKERS=n; SEED=seed replays one with its trace)

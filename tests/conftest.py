@@ -1,4 +1,7 @@
-"""What holds for every test: no sockets in unit tests, property tests that race no clock and forget no failure."""
+"""What holds for every test: no sockets in unit tests, property tests that race no clock and forget no failure.
+
+Several workers take whole files in turn, so the long ones come first: whoever is done early finds short ones to take.
+"""
 
 import sys
 from pathlib import Path
@@ -10,6 +13,7 @@ pytest_plugins = ["tests.support.postgres", "tests.support.valkey"]
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT = ROOT / "tests" / "unit"
+LONG_FIRST = ("e2e", "simulation", "integration", "contract")
 CONNECTING = frozenset({"socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo"})
 
 # No deadline: a slow machine is not a bug. print_blob: a failure in CI can be replayed from its log.
@@ -42,3 +46,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
         return (yield)
     finally:
         guard.armed = False
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order the files for several workers; alone, what is quick to fail stays first."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _turn(item.path))
+
+
+def _turn(path: Path) -> int:
+    kind = path.relative_to(ROOT / "tests").parts[0]
+    return LONG_FIRST.index(kind) if kind in LONG_FIRST else len(LONG_FIRST)
