@@ -1,7 +1,7 @@
 """Everything a decision may look at, taken at one moment and frozen (SEL)."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -38,11 +38,17 @@ class Views:
 
     def seen_by(self, inputs: Inputs) -> Inputs:
         """The inputs with capacity as it stands by now."""
-        return replace(
-            inputs,
-            supply_capacity={key: self.supplies[key] for key in inputs.supplies if key in self.supplies},
-            channel_capacity={key: self.channels[key] for key in inputs.channels if key in self.channels},
-            global_capacity=self.kinds.get(str(inputs.model.kind), CapacityView()),
+        supplies, channels, kind = self.capacity_of(inputs.model, inputs.supplies, inputs.channels)
+        return replace(inputs, supply_capacity=supplies, channel_capacity=channels, global_capacity=kind)
+
+    def capacity_of(
+        self, model: Model, supplies: Iterable[str], channels: Iterable[str]
+    ) -> tuple[dict[str, CapacityView], dict[str, CapacityView], CapacityView]:
+        """As it stands by now: of those Supplies, of those Channels, of the model's kind."""
+        return (
+            {key: self.supplies[key] for key in supplies if key in self.supplies},
+            {key: self.channels[key] for key in channels if key in self.channels},
+            self.kinds.get(str(model.kind), CapacityView()),
         )
 
 

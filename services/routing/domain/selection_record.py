@@ -11,6 +11,7 @@ straight into text.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from json.encoder import encode_basestring as quoted
@@ -230,6 +231,7 @@ _WRITERS: Mapping[type[Any], Callable[[Any], str]] = {
     type(None): lambda value: "null",
     Money: _money,
     CapacityView: _capacity,
+    datetime: lambda value: f'"{plain(value)}"',
     tuple: _sequence,
     dict: _mapping,
 }

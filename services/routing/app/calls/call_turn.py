@@ -12,18 +12,17 @@ from datetime import datetime
 from typing import TypeGuard
 
 from libs.faults.fault import Fault
-from libs.kernel.canonical import canonical_text
 from libs.kernel.deadlines import carry_deadline
 from libs.kernel.money import Money
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.gather import Views
 from services.routing.domain.admission import may_use
 from services.routing.domain.calls.selectors import ranks_of
-from services.routing.domain.calls.sizing import facts_to_quote, tokens_to_reserve
+from services.routing.domain.calls.sizing import facts_of_each, tokens_to_reserve
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, Selector
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.catalog import Catalog, Model, Policy
-from services.routing.domain.decision import CapacityView, Decision, HealthView, Inputs, QuoteView, Verdict
+from services.routing.domain.decision import Decision, HealthView, Inputs, QuoteView, Verdict
 from services.routing.domain.offer import offer_of
 from services.routing.domain.request import Request
 from services.routing.domain.request_facts import billing_mode
@@ -124,13 +123,11 @@ def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], list
     if model is None or policy_in(catalog, model) is None:
         return None
     sent = inputs_to_quote(model, catalog.rules, ask.request.input)
-    priced = [
-        Priced(catalog.supplies[name], facts_to_quote(model.kind, given, catalog.supplies[name]))
-        for name, given in sent.items()
-        if name in catalog.supplies
-    ]
+    asked = [(given, catalog.supplies[name]) for name, given in sent.items() if name in catalog.supplies]
+    told = facts_of_each(model.kind, asked)
+    priced = [Priced(supply, facts) for (_, supply), facts in zip(asked, told, strict=True)]
     mode = billing_mode(model.kind, ask.request.billing_mode)
-    facts = canonical_text([item.input for item in priced])
+    facts = repr(told)
     minute = int(ask.desk.now().timestamp()) // 60  # a price may depend on the hour
     return (catalog.revision, minute, model.id, mode, facts), (str(model.kind), mode), priced
 
@@ -164,7 +161,8 @@ def _inputs(
     model, policy = under
     offer = offer_of(catalog, model)
     flying = {name: view.in_use for name, view in views.supplies.items() if name in offer.supplies}
-    bare = Inputs(
+    supply_capacity, channel_capacity, global_capacity = views.capacity_of(model, offer.supplies, offer.channels)
+    return Inputs(
         request=ask.request,
         model=model,
         policy=policy,
@@ -174,9 +172,9 @@ def _inputs(
         rules=offer.rules,
         supply_health={key: views.supply_health[key] for key in offer.supplies if key in views.supply_health},
         channel_health={key: views.channel_health[key] for key in offer.channels if key in views.channel_health},
-        supply_capacity={},
-        channel_capacity={},
-        global_capacity=CapacityView(),
+        supply_capacity=supply_capacity,
+        channel_capacity=channel_capacity,
+        global_capacity=global_capacity,
         quotes=quotes,
         spent=ask.spent if ask.spent.currency == catalog.currency else Money.zero(catalog.currency),
         now=ask.desk.now(),
@@ -189,7 +187,6 @@ def _inputs(
         if ask.prefer
         else ranks_of(ask.selector, offer.supplies, ask.desk.memory.rota(model.id), flying),
     )
-    return views.seen_by(bare)
 
 
 async def _reserved(desk: CallDesk, asks: Sequence[Ask], decided: list[Seat | Exception]) -> list[Seat | Exception]:

@@ -25,6 +25,8 @@ MARKS_AT_MOST = 8
 """Tokens that a message takes beside its words, at most."""
 DEFAULT_OUTPUT_TOKENS = 4096
 LONGEST_WORD = 64
+LIMITS = ("context_tokens", "max_output_tokens")
+"""Of a Supply's capabilities, what the facts of a request are bounded by."""
 STEP = 64
 """Tokens of input are quoted in steps of this size at least, and of a sixteenth: a quote is a ceiling, and equal
 questions need not be asked twice."""
@@ -75,6 +77,19 @@ def facts_to_quote(kind: Kind, digest: Mapping[str, Any], supply: Supply) -> dic
         facts["input_image_tokens"] = pictures * MEDIA_TOKENS_AT_MOST
         facts["input_tokens"] = stepped(_figure(digest.get("prompt"), "bytes") + pictures * MEDIA_TOKENS_AT_MOST)
     return facts
+
+
+def facts_of_each(kind: Kind, asked: Sequence[tuple[Mapping[str, Any], Supply]]) -> list[dict[str, Any]]:
+    """The same for many (digest, Supply); those of one digest and equal limits share one object."""
+    known: dict[object, dict[str, Any]] = {}
+    found = []
+    for digest, supply in asked:
+        key = (id(digest), *map(supply.capabilities.get, LIMITS))
+        facts = known.get(key)
+        if facts is None:
+            facts = known[key] = facts_to_quote(kind, digest, supply)
+        found.append(facts)
+    return found
 
 
 def _sorts_at_most(digest: Mapping[str, Any], context_tokens: int | None) -> dict[str, int]:
