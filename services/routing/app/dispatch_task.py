@@ -157,8 +157,9 @@ async def _wait(desk: Desk, task: Task, reason: str, until: datetime) -> None:
 
 async def _put(desk: Desk, write: Write) -> None:
     """Write it, and let the usher know of one more that waits."""
-    if (await desk.store.save(write)).parked:
-        desk.usher.parked()
+    saved = await desk.store.save(write)
+    if saved.parked:
+        desk.usher.parked(saved)
 
 
 async def _cannot_decide(desk: Desk, task: Task, error: Fault) -> None:

@@ -3,6 +3,7 @@
 Laws of this file:
 - one turn after the other: Tasks of one process do not race each other for the last slot;
 - every turn has snapshots of its own, and within it a decision sees the slots that those before it have chosen;
+- within a turn they are decided in the order of `domain.shares`, whoever was claimed first (PRIO-1, PRIO-2);
 - a lease that nobody came to hold, because its Task's step was ended meanwhile, is given back.
 """
 
@@ -15,6 +16,7 @@ from services.routing.app.gather import Gathered, Views, gather, look
 from services.routing.app.give_back import release
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.selection import select
+from services.routing.domain.shares import turn_of
 from services.routing.domain.task import Task
 from services.routing.ports import Refused, Reserved
 
@@ -41,11 +43,19 @@ async def place(desk: Desk, task: Task) -> Placed:
 
 
 async def place_all(asks: Sequence[tuple[Desk, Task]]) -> Sequence[Placed | Exception]:
-    """One turn, in the order in which they were claimed."""
+    """One turn; the answers stand in the order of the asks."""
     desk = asks[0][0]
     views = await look(desk)
     found = await asyncio.gather(*(gather(desk, task, views) for _, task in asks), return_exceptions=True)
-    return await asyncio.gather(*(_placed(desk, item) for item in _decided(found, views)))
+    turns = [turn_of(task) for _, task in asks]
+    order = desk.usher.shares.order(turns)
+    decided = _decided([found[place] for place in order], views)
+    placed = await asyncio.gather(*(_placed(desk, item) for item in decided))
+    for place, item in zip(order, placed, strict=True):
+        if isinstance(item, Placed) and item.lease is not None:
+            desk.usher.shares.placed(turns[place])
+    answers = dict(zip(order, placed, strict=True))
+    return [answers[place] for place in range(len(asks))]
 
 
 def _decided(found: Sequence[Gathered | BaseException], views: Views) -> list[Placed | Exception]:

@@ -66,6 +66,9 @@ def term_complaints(model: Model, request: Request) -> list[Complaint]:
         found.append(("/options/supply_id", words))
     if terms.max_attempts < 0:
         found.append(("/options/max_attempts", "must be at least 1, or 0 for what the policy permits"))
+    for name, given in (("stage", terms.stage), ("blocking", terms.blocking)):
+        if given < 0:
+            found.append((f"/options/{name}", "must not be negative"))
     return found
 
 

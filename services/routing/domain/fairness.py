@@ -1,5 +1,7 @@
 """Whose turn it is: lines share what there is by weight, never by level, and none of them starves (ATT-9, CAP-11).
 
+Who is looked at first is told here, whose the places at Supplies are in `shares`.
+
 Start-time fair queueing over lines. A line is one tenant's Tasks of one model in one class of urgency. Each Task has a
 charge, its expected size divided by the weight of its class; its tag is where its line stands in virtual time, and the
 line moves on by the charge. The Task with the smallest tag goes next, and virtual time is the tag that went last. A
@@ -16,7 +18,15 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from services.routing.domain.request import Request
+
 WEIGHTS: Mapping[str, int] = {"high": 4, "normal": 2, "low": 1}
+"""By the urgency that a caller may ask for."""
+RELEASE = "release"
+CLASS_WEIGHTS: Mapping[str, int] = {**WEIGHTS, RELEASE: 8}
+"""By class. One more is only given: what a release waits for (PRIO-1)."""
+STANDARD_LINES = 720.0
+"""Lines of a picture of which 5 s count as one."""
 SMALLEST, LARGEST = 0.1, 100.0
 SECONDS_OF_VIDEO, CHARACTERS_OF_SPEECH = 5.0, 500.0
 """What counts as one, as much as one picture."""
@@ -47,9 +57,10 @@ def passed_at_most(weight_of_other: int, weight: int) -> int:
 
 
 def size(kind: str, given: Mapping[str, Any]) -> float:
-    """About how much work a request is, from its normalised input: seconds of video, pictures, characters of speech."""
+    """About how much time of a device a request takes (PRIO-2), from its normalised input: seconds of video by the area
+    of its picture, pictures, characters of speech."""
     if kind == "video":
-        amount = _number(given.get("duration_s"), SECONDS_OF_VIDEO) / SECONDS_OF_VIDEO
+        amount = _number(given.get("duration_s"), SECONDS_OF_VIDEO) / SECONDS_OF_VIDEO * _sharpness(given)
     elif kind == "image":
         amount = _number(given.get("n"), 1.0)
     elif kind == "speech":
@@ -61,7 +72,19 @@ def size(kind: str, given: Mapping[str, Any]) -> float:
 
 def charge(kind: str, given: Mapping[str, Any], urgency: str) -> float:
     """By how much a Task moves its line on."""
-    return size(kind, given) / WEIGHTS[urgency]
+    return size(kind, given) / CLASS_WEIGHTS[urgency]
+
+
+def class_of(request: Request) -> str:
+    """Its class of urgency."""
+    return RELEASE if request.terms and request.terms.blocks_release else request.priority
+
+
+def _sharpness(given: Mapping[str, Any]) -> float:
+    """The area of a picture beside one of 720 lines; 1 where nothing, or nothing known, is said."""
+    lines = str(given.get("resolution") or "").lower().removesuffix("p")
+    known = {"2k": 1440.0, "4k": 2160.0}.get(lines) or (float(lines) if lines.isascii() and lines.isdigit() else 0.0)
+    return (known / STANDARD_LINES) ** 2 if known else 1.0
 
 
 def _number(value: Any, otherwise: float) -> float:

@@ -16,6 +16,12 @@ class Terms:
     """At most this many Attempts; 0 = as the policy says, which it never exceeds."""
     hold: str = ""
     """The Hold that pays for it, for records; empty = none."""
+    stage: int = 0
+    """The place of its stage in the production, 0 = the first or none (PRIO-1)."""
+    blocking: int = 0
+    """How many others wait for it (PRIO-1)."""
+    blocks_release: bool = False
+    """A release waits for it (PRIO-1)."""
 
 
 NO_TERMS = Terms()

@@ -18,10 +18,10 @@ import msgspec
 from libs.faults.fault import Fault
 from libs.store.database import Database
 from libs.store.gathering import Gathering
-from services.routing.domain.fairness import charge
+from services.routing.domain.fairness import charge, class_of
 from services.routing.domain.task import TERMINAL_TASKS, Attempt, Task
 from services.routing.ports import Lane, Write
-from services.routing.ports.waking import Line
+from services.routing.ports.waking import Line, Pick
 from services.routing.store import queue_statements as sql
 from services.routing.store.tasks_rows import attempt_of, attempt_row, round_row, task_changes, task_of, task_row
 from services.routing.store.tasks_tables import attempts
@@ -123,6 +123,13 @@ class PostgresQueue:
             return row["woken"], (row["model"], row["tenant"], row["urgency"]) if more else None
         return 0, None
 
+    async def wake_first(self, picks: Sequence[Pick], now: datetime) -> Sequence[int]:
+        """See the port."""
+        columns = zip(*((*pick.line, pick.round_key, pick.count) for pick in picks), strict=True)
+        rows = await self._claiming.fetch(sql.WAKE_FIRST, *map(list, columns), now, LOOKS)
+        woken = {row["nth"]: row["woken"] for row in rows}
+        return [woken.get(nth, 0) for nth in range(1, len(picks) + 1)]
+
 
 class VirtualTime:
     """Where the queue's virtual time stands, as far as this process knows, and from where on a claim need look.
@@ -185,7 +192,7 @@ def _is_late(deadline: datetime | None, now: datetime) -> bool:
 
 
 def _charge(task: Task) -> float:
-    return charge(task.kind, task.request.input, task.request.priority)
+    return charge(task.kind, task.request.input, class_of(task.request))
 
 
 def _write_row(nth: int, write: Write) -> dict[str, Any]:

@@ -217,7 +217,7 @@ WITH RECURSIVE found AS (
   SELECT front.id FROM found f, LATERAL (
     SELECT t.id FROM tasks t
     WHERE t.parked_at IS NOT NULL AND t.model = f.model AND t.tenant = f.tenant AND t.urgency = f.urgency
-    ORDER BY t.tag, t.id LIMIT least($1, greatest(1, $4 / (SELECT count(*) FROM found)))
+    ORDER BY t.turn_at, t.id LIMIT least($1, greatest(1, $4 / (SELECT count(*) FROM found)))
   ) front
 ), locked AS MATERIALIZED (
   SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM fronts)) AND t.claimed_until IS NULL
@@ -229,5 +229,29 @@ WITH RECURSIVE found AS (
 SELECT model, tenant, urgency, nth, (SELECT count(*) FROM woken) AS woken FROM found ORDER BY nth DESC LIMIT 1
 """
 """As WAKE, of each line, those after ($5 model, $6 tenant, $7 class); no row where there is none."""
+
+WAKE_FIRST = """
+WITH asked AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::text[], $5::int[])
+    WITH ORDINALITY AS a(model, tenant, urgency, round_key, places, nth)
+), fronts AS MATERIALIZED (
+  SELECT a.nth, front.id FROM asked a, LATERAL (
+    SELECT line.id FROM (
+      SELECT t.id, t.turn_at, t.round_key, t.claimed_until, t.timer_at FROM tasks t
+      WHERE t.parked_at IS NOT NULL AND t.model = a.model AND t.tenant = a.tenant AND t.urgency = a.urgency
+      ORDER BY t.turn_at, t.id LIMIT $7
+    ) line WHERE line.round_key = a.round_key AND line.claimed_until IS NULL AND line.timer_at > $6
+    ORDER BY line.turn_at, line.id LIMIT a.places
+  ) front
+), locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM fronts)) AND t.claimed_until IS NULL
+    AND t.parked_at IS NOT NULL AND t.timer_at > $6 ORDER BY t.id FOR UPDATE SKIP LOCKED
+), woken AS (
+  UPDATE tasks t SET timer_at = $6, next_action_at = $6
+  WHERE t.id = ANY (ARRAY(SELECT id FROM locked)) RETURNING t.id
+)
+SELECT f.nth, count(*) AS woken FROM fronts f JOIN woken w ON w.id = f.id GROUP BY f.nth
+"""
+"""$1 to $5 model, tenant, class, last decision and how many of each, $6 now, $7 how far into a line is looked."""
 
 REPORTED = "UPDATE attempts SET report_pending = false WHERE id = ANY($1::text[]) AND report_pending"

@@ -7,12 +7,13 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.routing.domain.fairness import Lines, charge
+from services.routing.domain.fairness import Lines, charge, class_of
 from services.routing.domain.rounds import RoundQuery, SelectionRound
+from services.routing.domain.shares import due_at
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
 from services.routing.ports import Lane, TaskQuery, Write
 from services.routing.ports.alerts import Alert, AlertQuery
-from services.routing.ports.waking import Line
+from services.routing.ports.waking import Line, Pick
 from services.routing.store.checks_memory import MemoryChecks
 from services.routing.store.late_memory import MemoryLate
 from services.routing.store.paging import key_of, token_of
@@ -169,14 +170,27 @@ class MemoryTasks(MemoryChecks, MemoryLate):
     ) -> tuple[int, Line | None]:
         """See the port. All lines at once."""
         lines: dict[Line, list[_Row]] = {}
-        for row in self._parked():
-            asked = row.task.request
-            lines.setdefault((asked.model, asked.tenant, CLASSES.index(asked.priority)), []).append(row)
+        for row in self._parked_by_due():
+            lines.setdefault(_line(row.task), []).append(row)
         fronts = [row for line, rows in lines.items() if after is None or line > after for row in rows[:count]]
         woken = [row for row in fronts if _may_be_woken(row, now, looked_by)]
         for row in woken:
             row.task = replace(row.task, next_action_at=now)
         return len(woken), None
+
+    async def wake_first(self, picks: Sequence[Pick], now: datetime) -> Sequence[int]:
+        """See the port."""
+        woken = []
+        for pick in picks:
+            alike = [row for row in self._parked_by_due() if (*_line(row.task), row.task.round_key) == pick.group]
+            front = [row for row in alike if _may_be_woken(row, now, now)][: pick.count]
+            for row in front:
+                row.task = replace(row.task, next_action_at=now)
+            woken.append(len(front))
+        return woken
+
+    def _parked_by_due(self) -> list[_Row]:
+        return sorted(self._parked(), key=lambda row: (due_at(row.task), row.task.id))
 
     def _parked(self) -> list[_Row]:
         """By tag."""
@@ -254,8 +268,9 @@ class MemoryTasks(MemoryChecks, MemoryLate):
         return (row.task for row in self._rows.values())
 
     def _tag(self, task: Task) -> float:
-        line = (task.request.tenant, task.request.model, task.request.priority)
-        return self._lines.enter(line, charge(task.kind, task.request.input, task.request.priority))
+        urgency = class_of(task.request)
+        line = (task.request.tenant, task.request.model, urgency)
+        return self._lines.enter(line, charge(task.kind, task.request.input, urgency))
 
     def _claim(self, row: _Row, until: datetime) -> Task:
         row.task = replace(row.task, epoch=row.task.epoch + 1)
@@ -276,6 +291,10 @@ def _merged(stored: Task, write: Write) -> tuple[Attempt, ...]:
     known = {attempt.id: attempt for attempt in write.before.attempts}
     kept = {attempt.id: attempt for attempt in stored.attempts}
     return tuple(kept[a.id] if known.get(a.id) == a and a.id in kept else a for a in write.after.attempts)
+
+
+def _line(task: Task) -> Line:
+    return task.request.model, task.request.tenant, CLASSES.index(class_of(task.request))
 
 
 def _group(row: _Row) -> tuple[str, str]:

@@ -5,15 +5,16 @@ from typing import Any
 
 from libs.kernel.canonical import plain
 from libs.kernel.money import Money
-from services.routing.domain.fairness import WEIGHTS
+from services.routing.domain.fairness import CLASS_WEIGHTS, class_of
 from services.routing.domain.request import Request
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
+from services.routing.domain.shares import due_at
 from services.routing.domain.task import Attempt, AttemptState, Failure, LateWord, Result, Task, TaskState
 from services.routing.domain.thaw import thaw
 from services.routing.ports.alerts import Alert
 
 Row = Mapping[Any, Any]
-CLASSES = tuple(WEIGHTS)
+CLASSES = tuple(CLASS_WEIGHTS)
 """A class of urgency is kept as its place in this list."""
 
 
@@ -24,7 +25,8 @@ def task_row(task: Task) -> dict[str, Any]:
         "tenant": task.request.tenant,
         "model": task.request.model,
         "kind": task.kind,
-        "urgency": CLASSES.index(task.request.priority),
+        "urgency": CLASSES.index(class_of(task.request)),
+        "turn_at": due_at(task),
         "request": plain(task.request),
         "run_id": task.run_id,
         "node_id": task.node_id,

@@ -38,7 +38,7 @@ tasks = Table(
     Column("model", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("urgency", SmallInteger, nullable=False),  # place of the class in domain.fairness.WEIGHTS
+    Column("urgency", SmallInteger, nullable=False),  # place of the class in domain.fairness
     Column("request", JSONB, nullable=False),
     Column("run_id", Text, nullable=False),
     Column("node_id", Text, nullable=False),
@@ -62,6 +62,7 @@ tasks = Table(
     Column("tag", Double, nullable=False),  # its place in virtual time: see domain.fairness
     Column("timer_at", DateTime(timezone=True)),  # when a scan finds it; null while in `ready`, and once it has ended
     Column("parked_at", DateTime(timezone=True)),  # when it last looked, while it waits to be woken
+    Column("turn_at", DateTime(timezone=True), nullable=False, server_default=text("now()")),  # see domain.shares
     Index("tasks_by_age", "created_at", "id"),
     Index("tasks_of_tenant", "tenant", "created_at", "id"),
     Index("tasks_queued_timer", "timer_at", "id", postgresql_where=text("state = 'queued' AND timer_at IS NOT NULL")),
@@ -75,8 +76,8 @@ tasks = Table(
     ),
     Index("tasks_parked_alike", "model", "round_key", "tag", "id", postgresql_where=text("parked_at IS NOT NULL")),
     Index(
-        "tasks_parked_lines",
-        *("model", "tenant", "urgency", "tag", "id"),
+        "tasks_parked_turns",
+        *("model", "tenant", "urgency", "turn_at", "id"),
         postgresql_where=text("parked_at IS NOT NULL"),
     ),
 )

@@ -53,7 +53,14 @@ def submission_from_proto(message: routing_service_pb2.SubmitTaskRequest) -> Sub
 
 
 def _terms(options: task_pb2.TaskOptions) -> Terms | None:
-    terms = Terms(options.supply_id, options.max_attempts, options.hold_id)
+    terms = Terms(
+        supply=options.supply_id,
+        max_attempts=options.max_attempts,
+        hold=options.hold_id,
+        stage=options.stage,
+        blocking=options.blocking,
+        blocks_release=options.blocks_release,
+    )
     return None if terms == NO_TERMS else terms
 
 
@@ -113,6 +120,9 @@ def options_to_proto(request: Request) -> task_pb2.TaskOptions:
         supply_id=terms.supply,
         max_attempts=terms.max_attempts,
         hold_id=terms.hold,
+        stage=terms.stage,
+        blocking=terms.blocking,
+        blocks_release=terms.blocks_release,
     )
 
 

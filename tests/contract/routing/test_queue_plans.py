@@ -28,6 +28,11 @@ ASKED: Mapping[str, tuple[str, str, str]] = {
         "int, timestamptz, timestamptz, int, text, text, smallint",
         "4, now(), now(), 32, '', '', '-1'",
     ),
+    "wake_first": (
+        sql.WAKE_FIRST,
+        "text[], text[], smallint[], text[], int[], timestamptz, int",
+        "'{m1}', '{tenant-1}', '{1}', '{}', '{1}', now(), 64",
+    ),
 }
 
 

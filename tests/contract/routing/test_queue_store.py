@@ -9,8 +9,11 @@ import pytest
 
 from services.routing.domain import transitions
 from services.routing.domain.fairness import WEIGHTS, passed_at_most
+from services.routing.domain.request import Terms
 from services.routing.ports import Lane
+from services.routing.ports.waking import Pick
 from services.routing.store.queue_postgres import LINES
+from services.routing.store.tasks_rows import CLASSES
 from tests.contract.routing.tasks_stores import KINDS, at, opened, queued, to_submitting, write
 
 UNTIL = at(15)
@@ -185,7 +188,7 @@ async def test_the_first_of_each_line_is_woken_whoever_stands_before_it(store: A
     await parked(store, "other-class", priority="low")
     await parked(store, "other-model", model="still")
     await parked(store, "looked", tenant="v", looked=9)
-    await parked(store, "behind", tenant="v")
+    await parked(store, "behind", tenant="v", created=1)
     assert await store.wake(2, at(10), at(8)) == (3, True)
     assert await store.wake_lines(2, at(10), at(8), None) == (3, None)
     due = {task.id for task in await store.claim(Lane.DISPATCH, "w1", 99, at(10), at(25))}
@@ -214,3 +217,30 @@ async def test_a_deadline_does_not_wait_for_its_turn(store: Any):
     assert {task.id for task in late} == {"short", "t03"}
     await store.add(queued("new", tenant="other"))
     assert "new" in {task.id for task in await store.claim(Lane.DISPATCH, "w1", 3, at(6), UNTIL)}
+
+
+async def test_the_first_of_a_line_are_woken_by_when_they_are_due(store: Any):
+    """PRIO-1: of each pick as many as asked for, those that got that decision alone; a deadline, a later stage and many
+    that wait for it bring a Task forward, and what a release waits for is a line of its own."""
+    await parked(store, "first", key="k")
+    await parked(store, "deadline", key="k", deadline=at(600))
+    await parked(store, "stage", key="k", terms=Terms(stage=1))
+    await parked(store, "blocking", key="k", terms=Terms(blocking=7))
+    await parked(store, "otherwise", key="o", deadline=at(500))
+    await parked(store, "release", key="k", terms=Terms(blocks_release=True))
+    await parked(store, "elsewhere", key="k", tenant="u")
+    normal, release = ("clip", "t", CLASSES.index("normal")), ("clip", "t", CLASSES.index("release"))
+    picks = [Pick(normal, "k", 3), Pick(release, "k", 2), Pick(normal, "nobody", 1)]
+    assert list(await store.wake_first(picks, at(10))) == [3, 1, 0]
+    due = {task.id for task in await store.claim(Lane.DISPATCH, "w1", 99, at(10), at(25))}
+    assert due == {"deadline", "blocking", "stage", "release"}
+    assert list(await store.wake_first(picks[:1], at(11))) == [1]
+
+
+async def test_a_release_blocker_is_looked_at_early(store: Any):
+    """PRIO-1, ATT-9: it enters a line of its own, and the backlog of its own tenant is not before it."""
+    for number in range(20):
+        await store.add(queued(f"t{number:02}"))
+    await store.claim(Lane.DISPATCH, "w1", 3, at(1), UNTIL)
+    await store.add(queued("release", priority="low", terms=Terms(blocks_release=True)))
+    assert "release" in {task.id for task in await store.claim(Lane.DISPATCH, "w1", 2, at(1), UNTIL)}

@@ -72,7 +72,7 @@ async def test_a_task_is_answered_as_it_was_handed_over(door: Door):
     deadline = time_to_proto(door.play.clock.now() + timedelta(hours=1))
     options = task_pb2.TaskOptions(
         degradation="strict", billing_mode="per_second", priority=task_pb2.PRIORITY_HIGH, deadline_time=deadline,
-        supply_id="b/clip", max_attempts=1, hold_id="h1",
+        supply_id="b/clip", max_attempts=1, hold_id="h1", stage=2, blocking=3, blocks_release=True,
     )  # fmt: skip
     task = await door.submit(options=options, run_id="r1", node_id="main")
     assert (task.id, task.run_id, task.node_id, task.tenant, task.kind) == ("t1", "r1", "main", "t", "video")

@@ -130,6 +130,8 @@ async def test_checking_a_request_tells_what_it_may_cost():
     [
         (Terms(supply="c/clip"), "/options/supply_id", "'c/clip' is not bound to model 'clip'; name one of a/clip, b/"),
         (Terms(max_attempts=-1), "/options/max_attempts", "at least 1"),
+        (Terms(stage=-1), "/options/stage", "not be negative"),
+        (Terms(blocking=-1), "/options/blocking", "not be negative"),
     ],
 )
 async def test_terms_that_cannot_hold_are_refused_by_name(terms: Terms, pointer: str, words: str):

@@ -161,6 +161,9 @@ class TaskOptions(_message.Message):
     SUPPLY_ID_FIELD_NUMBER: _builtins.int
     MAX_ATTEMPTS_FIELD_NUMBER: _builtins.int
     HOLD_ID_FIELD_NUMBER: _builtins.int
+    STAGE_FIELD_NUMBER: _builtins.int
+    BLOCKING_FIELD_NUMBER: _builtins.int
+    BLOCKS_RELEASE_FIELD_NUMBER: _builtins.int
     degradation: _builtins.str
     """`strict`, `best_effort`, or empty for the policy's default."""
     billing_mode: _builtins.str
@@ -173,6 +176,12 @@ class TaskOptions(_message.Message):
     """At most this many Attempts; 0 = as the policy says, which it never exceeds."""
     hold_id: _builtins.str
     """The Hold that pays for it; empty = none."""
+    stage: _builtins.int
+    """The place of its stage in the production, 0 = the first or none: what has come far goes first in its line (PRIO-1)."""
+    blocking: _builtins.int
+    """How many others wait for it: the more, the earlier in its line (PRIO-1)."""
+    blocks_release: _builtins.bool
+    """A release waits for it: it goes before all others of its model, which keep one place in five (PRIO-1)."""
     @_builtins.property
     def deadline_time(self) -> _timestamp_pb2.Timestamp:
         """No result is wanted after this time."""
@@ -187,10 +196,13 @@ class TaskOptions(_message.Message):
         supply_id: _builtins.str = ...,
         max_attempts: _builtins.int = ...,
         hold_id: _builtins.str = ...,
+        stage: _builtins.int = ...,
+        blocking: _builtins.int = ...,
+        blocks_release: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline_time", b"deadline_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "deadline_time", b"deadline_time", "degradation", b"degradation", "hold_id", b"hold_id", "max_attempts", b"max_attempts", "priority", b"priority", "supply_id", b"supply_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["billing_mode", b"billing_mode", "blocking", b"blocking", "blocks_release", b"blocks_release", "deadline_time", b"deadline_time", "degradation", b"degradation", "hold_id", b"hold_id", "max_attempts", b"max_attempts", "priority", b"priority", "stage", b"stage", "supply_id", b"supply_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
