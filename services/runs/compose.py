@@ -3,58 +3,92 @@
 from pathlib import Path
 from typing import Any
 
+from libs.blobs.opening import open_blobs
 from libs.host.hosted import ComposedContext
 from libs.host.ticker import Ticker
 from libs.kernel.world import World
 from libs.store.database import Database
 from libs.store.migrations import migrate
+from pointsman.runs.v1.dead_letter_service_pb2_grpc import add_DeadLetterServiceServicer_to_server
+from pointsman.runs.v1.review_service_pb2_grpc import add_ReviewServiceServicer_to_server
 from pointsman.runs.v1.runs_service_pb2_grpc import add_RunsServiceServicer_to_server
 from services.runs.app.advance_runs import Advance
+from services.runs.app.command_run import Desk
+from services.runs.app.examine_artifacts import Inspector
+from services.runs.app.hands import Hands
 from services.runs.app.hub import Hub
+from services.runs.app.plans import Plans
+from services.runs.app.recording import Recorder
+from services.runs.app.review_desk import ReviewDesk
+from services.runs.peers.alerts import AlertsPeer
+from services.runs.peers.budgets import BudgetsPeer
+from services.runs.peers.examiner import BlobExaminer
 from services.runs.peers.routing import RoutingPeer
-from services.runs.ports import Runs
-from services.runs.servicer import RunsServicer
+from services.runs.ports import Desks, Examiner, Runs
+from services.runs.servicer.desks import DeadLetterServicer, ReviewServicer
+from services.runs.servicer.runs import RunsServicer, Wakes
 from services.runs.settings import Settings
 from services.runs.store.memory import MemoryRuns
 from services.runs.store.postgres import PostgresRuns
+from services.runs.store.postgres_desks import PostgresDesks
 
 SCHEMA = "runs"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
-SERVICE = "pointsman.runs.v1.RunsService"
+RUNS = "pointsman.runs.v1.RunsService"
+REVIEWS = "pointsman.runs.v1.ReviewService"
+DEAD_LETTERS = "pointsman.runs.v1.DeadLetterService"
 
 
 def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
-    """The context, not yet at work. It calls routing."""
+    """The context, not yet at work. It calls routing and cost_quote."""
+    examiner = BlobExaminer(open_blobs(settings.blobs_address), channels.to("routing"), world.ids)
     if settings.database_url == "memory:":
-        return assemble(MemoryRuns(world.ids), settings, channels, world)
+        memory = MemoryRuns(world.ids)
+        return assemble(memory, memory, examiner, settings, channels, world)
     database = Database(settings.database_url, schema=SCHEMA)
-    context = assemble(PostgresRuns(database, world.ids), settings, channels, world)
+    runs, desks = PostgresRuns(database, world.ids), PostgresDesks(database)
+    context = assemble(runs, desks, examiner, settings, channels, world)
     context.migration = lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
     context.finish = (database.close,)
     return context
 
 
-def assemble(runs: Runs, settings: Settings, channels: Any, world: World) -> ComposedContext:
-    """The context over a store of the caller's choice."""
+def assemble(
+    runs: Runs, desks: Desks, examiner: Examiner, settings: Settings, channels: Any, world: World
+) -> ComposedContext:
+    """The context over stores of the caller's choice."""
     routing = RoutingPeer(channels.to("routing"))
+    budgets, alerts = BudgetsPeer(channels.to("cost_quote")), AlertsPeer(channels.to("routing"))
     hub = Hub(runs, hints=settings.hints)
-    advance = Advance(runs, routing, hub, world)
+    plans, recorder = Plans(), Recorder(runs, hub, world)
+    hands = Hands(routing, budgets, Inspector(examiner), alerts, world)
+    advance = Advance(runs, routing, hands, plans, recorder, world)
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
     follow = Ticker("runs.follow", advance.follow_running, world=world, interval_s=settings.follow_interval_s)
+    carry = Ticker("runs.carry", advance.carry_productions, world=world, interval_s=settings.follow_interval_s)
     watch = Ticker("runs.watch", hub.poll, world=world, interval_s=settings.watch_interval_s)
 
     def created() -> None:
         if settings.hints:
             submit.wake()
+            carry.wake()
 
-    def cancelled() -> None:
+    def changed() -> None:
         if settings.hints:
             submit.wake()
             follow.wake()
+            carry.wake()
 
-    servicer = RunsServicer(runs, routing, hub, world, created=created, cancelled=cancelled)
+    desk = Desk(runs, routing, recorder, world)
+    servicer = RunsServicer(desk, plans, hub, Wakes(created, changed))
+    people = ReviewDesk(desk, desks, plans, budgets)
+    reviews, letters = ReviewServicer(people, changed), DeadLetterServicer(people)
     return ComposedContext(
         SCHEMA,
-        ((SERVICE, lambda server: add_RunsServiceServicer_to_server(servicer, server)),),
-        tickers=(submit, follow, watch),
+        (
+            (RUNS, lambda server: add_RunsServiceServicer_to_server(servicer, server)),
+            (REVIEWS, lambda server: add_ReviewServiceServicer_to_server(reviews, server)),
+            (DEAD_LETTERS, lambda server: add_DeadLetterServiceServicer_to_server(letters, server)),
+        ),
+        tickers=(submit, follow, carry, watch),
     )

@@ -1,12 +1,15 @@
-"""What runs needs of its store and of routing. Every call may raise Fault; none raises anything else."""
+"""What runs needs of its store and of other contexts. Every call may raise Fault; none raises anything else."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
+from libs.kernel.money import Money
 from services.runs.domain.checks import Facts
-from services.runs.domain.run import Artifact, Draft, Event, Order, Run, RunState
-from services.runs.domain.task_view import TaskView
+from services.runs.domain.desks import DeadLetter, DeskChanges, Review, ReviewState
+from services.runs.domain.plan import Plan, Spec
+from services.runs.domain.run import Artifact, Draft, Event, Node, Order, Run, RunState
+from services.runs.domain.task_view import Estimate, Held, Refused, TaskView
 
 
 class Runs(Protocol):
@@ -18,8 +21,7 @@ class Runs(Protocol):
         """Keep a new Run and its first events; answers (the Run, whether `key` named an earlier one).
 
         With a key that this tenant used before, nothing is added and the earlier Run is answered; Fault
-        idempotency_conflict if that key came with another fingerprint. A key that another transaction is about to write
-        is waited for, a few seconds: Fault idempotency_in_progress. An empty key is no key.
+        idempotency_conflict if that key came with another fingerprint. An empty key is no key.
         """
         ...
 
@@ -30,8 +32,9 @@ class Runs(Protocol):
         """
         ...
 
-    async def save(self, run: Run, drafts: Sequence[Draft], now: datetime) -> Run | None:
-        """Replace the Run whose revision is `run.revision` and append its events, numbered without a gap.
+    async def save(self, run: Run, drafts: Sequence[Draft], now: datetime, desks: DeskChanges) -> Run | None:
+        """Replace the Run whose revision is `run.revision`, append its events, numbered without a gap, and write what
+        they change on people's desks.
 
         Answers the Run with its new revision and last_sequence, or None if somebody else was faster (nothing written).
         """
@@ -50,8 +53,8 @@ class Runs(Protocol):
         """
         ...
 
-    async def live(self, states: Sequence[RunState], after: str, size: int) -> list[Run]:
-        """Runs in those states with an id above `after`, oldest first: the work of the ticks."""
+    async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
+        """Productions, or single generations, in those states with an id above `after`, oldest first."""
         ...
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
@@ -63,18 +66,47 @@ class Runs(Protocol):
         ...
 
 
+class Desks(Protocol):
+    """What stands on people's desks; written by `Runs.save` alone."""
+
+    async def review(self, review_id: str) -> Review | None:
+        """The review as it stands, or None."""
+        ...
+
+    async def reviews(
+        self, tenant: str, states: Sequence[ReviewState], run_id: str, offset: int, size: int
+    ) -> list[Review]:
+        """Reviews in the order of the queue (HUMAN-3): by rank, those of one root cause together, oldest first.
+
+        An empty tenant, `states` or `run_id` means any.
+        """
+        ...
+
+    async def letter(self, letter_id: str) -> DeadLetter | None:
+        """The case file, or None."""
+        ...
+
+    async def letters(self, tenant: str, run_id: str, with_redriven: bool, before: str, size: int) -> list[DeadLetter]:
+        """Case files after the one with id `before` ("" = from the newest), newest first."""
+        ...
+
+    async def attempts_told(self, run_id: str, node: str) -> list[Mapping[str, Any]]:
+        """What `attempt_finished` told of that node, oldest first."""
+        ...
+
+
 class Routing(Protocol):
     """Where nodes are served."""
 
-    async def validate(self, tenant: str, order: Order) -> None:
-        """Raise the Fault that would keep this order from ever being served."""
+    async def validate(self, tenant: str, order: Order) -> Estimate:
+        """What such an order may cost at worst. Raises the Fault that would keep it from ever being served."""
         ...
 
-    async def submit(self, run: Run) -> None:
+    async def submit(self, plan: Plan, run: Run, node: Node) -> None:
         """Hand the node's Task over; doing it twice is one Task."""
         ...
 
-    async def withdraw(self, run: Run) -> None:
+    async def withdraw(self, plan: Plan, run: Run, node: Node) -> None:
         """See to it that the node's Task ends: a hand-over that is still under way finds it cancelled."""
         ...
 
@@ -90,6 +122,34 @@ class Routing(Protocol):
         """Ask for the Task to end; doing it twice is harmless."""
         ...
 
+    async def pause(self, task_ids: Sequence[str], paused: bool) -> None:
+        """Hold these Tasks from new attempts, or let them go on; doing it twice is harmless."""
+        ...
+
+
+class Budgets(Protocol):
+    """Where money is held (COST-9)."""
+
+    async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
+        """Make the budget of a production; doing it twice is one budget."""
+        ...
+
+    async def make_node(self, budget_id: str, parent: str, tenant: str, spec: Spec, currency: str) -> None:
+        """Make the budget of a node under that of its production; doing it twice is one budget."""
+        ...
+
+    async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
+        """Reserve at every level, or at none; the same id is the same Hold."""
+        ...
+
+    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Sequence[str]:
+        """Book what it really cost and free the rest; answers budgets whose soft limit was reached by it."""
+        ...
+
+    async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
+        """The new hard limit of that budget; doing it twice is once."""
+        ...
+
 
 class Examiner(Protocol):
     """Looks at what was made."""
@@ -100,4 +160,12 @@ class Examiner(Protocol):
         What is missing, damaged or cannot be decoded is told in the facts and is no Fault; Fault if the store of blobs
         or a reader does not answer. Looking again at the same bytes is cheap and costs nothing.
         """
+        ...
+
+
+class Alerts(Protocol):
+    """Where operators are told (OPS-6)."""
+
+    async def tell(self, kind: str, severity: str, subject: str, message: str, cause: str, link: str) -> None:
+        """Raise an alert; the same kind and subject is one alert until it is acknowledged."""
         ...

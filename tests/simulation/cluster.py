@@ -24,6 +24,7 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Doors, Network, Process
 from tests.simulation.providers import EPOCH_S, Outside
 from tests.simulation.shape import Shape
+from tests.unit.runs.fakes import FakeExaminer
 
 EPOCH = datetime.fromtimestamp(EPOCH_S, UTC)
 
@@ -96,7 +97,9 @@ class Cluster:
                 outside, outside, outside, adapter, world
             ),
             "routing": lambda doors, world: routing.assemble(kept, settings, doors, world),
-            "runs": lambda doors, world: runs.assemble(served(stores.runs), shape.runs(), doors, world),
+            "runs": lambda doors, world: runs.assemble(
+                served(stores.runs), served(stores.runs), FakeExaminer(), shape.runs(), doors, world
+            ),
         }
         self._builders = builders
         self.seats: list[Seat] = []

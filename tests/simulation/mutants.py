@@ -125,12 +125,12 @@ class LeakyCapacity(MemoryCapacityStore):
 class TalkativeRuns(MemoryRuns):
     """The guard of revisions taken away: two replicas tell the same twice (EVENT-1)."""
 
-    async def save(self, run: Run, drafts: Any, now: Any) -> Run | None:
+    async def save(self, run: Run, drafts: Any, now: Any, desks: Any) -> Run | None:
         """Save, whoever was faster."""
         present = self._read(run.id)
         drafts = tuple(drafts)
         return await super().save(
-            replace(run, revision=present.revision, last_sequence=present.last_sequence), drafts, now
+            replace(run, revision=present.revision, last_sequence=present.last_sequence), drafts, now, desks
         )
 
 

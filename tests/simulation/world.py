@@ -87,7 +87,7 @@ class Simulation:
     async def _rest(self) -> None:
         until = self.loop.time() + LONGEST_S
         while self.loop.time() < until:
-            if not await self.stores.runs.live(tuple(LIVE_STATES), "", 1):
+            if not await self.stores.runs.live(tuple(LIVE_STATES), "", 1, productions=False):
                 return
             await asyncio.sleep(ROUND_S)
 

@@ -1,127 +1,137 @@
-"""The two ticks that carry every live Run on: hand new ones to routing, and follow those under way.
+"""The ticks that carry every live Run on: decide, record, act, record.
 
-Recovery is the same road: `pending` is submitted again (one Task, whatever crashed in between), `running` is followed
-again. A cancel is a flag that both ticks read: whoever handed a Task over while it came passes it on. No transaction is
-open while routing is asked; a write that finds a newer revision is dropped, because whoever wrote it did the same work.
+Recovery is the same road: what was recorded is looked at again, and every act carries an id that was recorded before.
+Single generations and productions have ticks of their own, so that neither waits for the other. No transaction is open
+while another context is asked; a write that finds a newer revision is dropped, because whoever wrote it did the same
+work or changed what is to be done.
 """
 
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import TypeVar
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 
-from libs.faults.fault import Fault
 from libs.kernel.world import World
-from services.runs.app.hub import Hub
-from services.runs.domain import engine
-from services.runs.domain.engine import Change
-from services.runs.domain.run import Failure, Run, RunState
+from services.runs.app.hands import Hands
+from services.runs.app.plans import Plans
+from services.runs.app.recording import Recorder
+from services.runs.domain.engine import Act, Deed, Record, next_commands
+from services.runs.domain.history import applied
+from services.runs.domain.run import Draft, NodeState, Run, RunState
+from services.runs.domain.task_view import TaskView
 from services.runs.ports import Routing, Runs
 
 BATCH = 200
-T = TypeVar("T")
-
-log = logging.getLogger(__name__)
+TASKS_AT_ONCE = 1_000
+ROUNDS = 20
+PRODUCTIONS_AT_ONCE = 8
+SLOW = frozenset({Deed.EXAMINE})
+"""Done after everything else was recorded: they may take seconds."""
 
 
 class Advance:
-    """Both ticks over one store."""
+    """The ticks over one store."""
 
-    def __init__(self, runs: Runs, routing: Routing, hub: Hub, world: World) -> None:
+    def __init__(
+        self, runs: Runs, routing: Routing, hands: Hands, plans: Plans, recorder: Recorder, world: World
+    ) -> None:
         self._runs = runs
         self._routing = routing
-        self._hub = hub
+        self._hands = hands
+        self._plans = plans
+        self._recorder = recorder
         self._world = world
 
     async def submit_pending(self) -> bool:
-        """Hand every pending Run to routing, oldest first; True when some were handed over."""
+        """Hand every pending single generation to routing, oldest first; True when some were handed over."""
         handed = False
-        async for batch in self._batches(RunState.PENDING):
-            for run in batch:
-                handed = await self._submit(run) or handed
+        async for batch in self._batches([RunState.PENDING], productions=False):
+            for listed in batch:
+                # The list was read before the Runs ahead of this one were handed over: a cancel may have come since.
+                run = await self._runs.get(listed.id)
+                if run is not None and run.state is RunState.PENDING:
+                    after = await self._carry(run, {}, rounds=4)
+                    handed = after.state is not RunState.PENDING or handed
         return handed
 
     async def follow_running(self) -> None:
-        """See how every running Run's Task stands, and pass cancels on."""
-        async for batch in self._batches(RunState.RUNNING):
-            tasks = await self._routing.tasks([run.node.task_id for run in batch])
+        """See how every running single generation's Task stands."""
+        async for batch in self._batches([RunState.RUNNING, RunState.PAUSED], productions=False):
+            tasks = await self._tasks_of(batch)
             for run in batch:
-                task = tasks.get(run.node.task_id)
-                if task is None:
-                    log.error("run_without_task", extra={"run_id": run.id, "task_id": run.node.task_id})
-                    continue
-                await self._save(run, engine.followed(run, task, self._world.clock.now()))
-                if run.cancel_requested and task.state not in engine.TASK_ENDS:
-                    await self._quietly(run, self._routing.cancel, run.node.task_id)
+                await self._carry(run, tasks, rounds=4)
 
-    async def _submit(self, listed: Run) -> bool:
-        now = self._world.clock.now
-        # The list was read before the Runs ahead of this one were handed over: a cancel may have come since.
-        run = await self._runs.get(listed.id)
-        if run is None or run.state is not RunState.PENDING:
-            return False
-        if run.cancel_requested:
-            return await self._stop(run)
-        try:
-            await self._routing.submit(run)
-        except Fault as fault:
-            if fault.retryable or fault.code in {"internal", "deadline_exceeded", "cancelled"}:
-                log.warning("run_not_submitted", extra={"run_id": run.id, "code": fault.code})
-                return False
-            failure = Failure(fault.category, fault.scope, fault.retryable, fault.code, fault.message)
-            return await self._save(run, engine.refused(run, failure, now()))
-        return await self._save(run, engine.started(run, now())) or await self._overtaken(run)
+    async def carry_productions(self) -> None:
+        """Carry every live production as far as it goes."""
+        places = asyncio.Semaphore(PRODUCTIONS_AT_ONCE)
 
-    async def _overtaken(self, submitted: Run) -> bool:
-        """Somebody wrote while the Task was handed over: another replica, or a cancel, which holds for the Task."""
-        run = await self._runs.get(submitted.id)
-        if run is None or not run.cancel_requested:
-            return False
-        if run.state is RunState.PENDING:
-            return await self._stop(run)
-        await self._quietly(run, self._routing.cancel, run.node.task_id)
-        return False
+        async def one(run: Run) -> None:
+            async with places:
+                await self._carry(run, await self._tasks_of([run]), rounds=ROUNDS)
 
-    async def _stop(self, run: Run) -> bool:
-        """A cancel before the start: ends the Run once its Task has ended unsent, else leaves the end to it (ATT-8).
+        states = [RunState.PENDING, RunState.RUNNING, RunState.PAUSED]
+        async for batch in self._batches(states, productions=True):
+            async with asyncio.TaskGroup() as group:
+                for run in batch:
+                    group.create_task(one(run))
 
-        An earlier process may have handed the Task over and died before it could say so; one that stands still may yet
-        do it. So a Task that routing does not know is handed over as cancelled: whoever comes later finds it ended.
-        """
-        now = self._world.clock.now()
-        try:
-            known = await self._routing.tasks([run.node.task_id])
-        except Fault as fault:
-            log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
-            return False
-        task = known.get(run.node.task_id)
-        if task is None:
-            await self._quietly(run, self._routing.withdraw, run)
-            return False
-        if task.state == "cancelled" and not task.attempts:
-            return await self._save(run, engine.cancelled_before_start(run, now))
-        saved = await self._save(run, engine.started(run, now))
-        await self._quietly(run, self._routing.cancel, run.node.task_id)
-        return saved
+    async def _carry(self, run: Run, tasks: Mapping[str, TaskView], *, rounds: int) -> Run:
+        """Decide and act until nothing follows, or somebody else was faster."""
+        plan = self._plans.of(run)
+        followed = False
+        for _ in range(rounds):
+            commands = next_commands(plan, run, self._world.clock.now(), self._world.ids.ulid)
+            drafts: Sequence[Draft] = ()
+            for command in commands:
+                if isinstance(command, Record):
+                    drafts = command.drafts
+            if not drafts:
+                todo = [command for command in commands if isinstance(command, Act)]
+                if followed:  # what routing told has been heard
+                    todo = [act for act in todo if act.deed not in (Deed.FOLLOW, Deed.CANCEL, Deed.PAUSE, Deed.UNPAUSE)]
+                drafts = await self._act(run, todo, tasks)
+                followed = True
+            if not drafts:
+                return run
+            saved = await self._recorder.record(run, drafts)
+            if saved is None:  # somebody was faster: look again at what it is by now
+                saved = await self._runs.get(run.id)
+                if saved is None:
+                    return run
+            run = saved
+        return run
 
-    async def _save(self, before: Run, change: Change) -> bool:
-        after, drafts = change
-        if after == before and not drafts:
-            return False
-        saved = await self._runs.save(after, drafts, self._world.clock.now())
-        if saved is None:
-            return False
-        await self._hub.tell(saved.id, saved.last_sequence)
-        return True
+    async def _act(self, run: Run, todo: Sequence[Act], tasks: Mapping[str, TaskView]) -> Sequence[Draft]:
+        """Do what is quick; what is slow only when there is nothing else."""
+        plan = self._plans.of(run)
+        quick = [act for act in todo if act.deed not in SLOW]
+        drafts = await self._do(run, quick, tasks)
+        if drafts or not (slow := [act for act in todo if act.deed in SLOW]):
+            return drafts
+        return await self._hands.do(plan, run, slow[0], tasks)
 
-    async def _quietly(self, run: Run, call: Callable[[T], Awaitable[None]], argument: T) -> None:
-        """One Run's trouble must not hold up the others; the next tick tries again."""
-        try:
-            await call(argument)
-        except Fault as fault:
-            log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
+    async def _do(self, run: Run, todo: Sequence[Act], tasks: Mapping[str, TaskView]) -> Sequence[Draft]:
+        plan = self._plans.of(run)
+        gathered: list[Draft] = []
+        for act in todo:
+            drafts = await self._hands.do(plan, run, act, tasks)
+            if drafts:
+                gathered.extend(drafts)
+                run = applied(run, drafts, self._world.clock.now())
+        return gathered
 
-    async def _batches(self, state: RunState) -> AsyncIterator[Sequence[Run]]:
+    async def _tasks_of(self, batch: Sequence[Run]) -> Mapping[str, TaskView]:
+        ids = [
+            node.task_id
+            for run in batch
+            for node in run.nodes.values()
+            if node.state is NodeState.RUNNING and node.task_id and not node.items
+        ]
+        found: dict[str, TaskView] = {}
+        for start in range(0, len(ids), TASKS_AT_ONCE):
+            found.update(await self._routing.tasks(ids[start : start + TASKS_AT_ONCE]))
+        return found
+
+    async def _batches(self, states: Sequence[RunState], *, productions: bool) -> AsyncIterator[Sequence[Run]]:
         after = ""
-        while batch := await self._runs.live([state], after, BATCH):
+        while batch := await self._runs.live(states, after, BATCH, productions=productions):
             yield batch
             after = batch[-1].id

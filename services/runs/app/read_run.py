@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from libs.faults.fault import Fault
 from services.runs.app.find_run import find_run
-from services.runs.domain.run import Run
+from services.runs.domain.plan import MAIN
+from services.runs.domain.run import NodeState, Run
 from services.runs.ports import Routing, Runs
 
 
@@ -15,10 +16,11 @@ async def read_run(runs: Runs, routing: Routing, tenant: str, run_id: str) -> Ru
     that it told last stands.
     """
     run = await find_run(runs, tenant, run_id)
-    if not run.node.waiting_reason:
+    node = run.nodes.get(MAIN) if run.production is None else None
+    if node is None or not node.waiting_reason or node.state is not NodeState.RUNNING:
         return run
     try:
-        reason = await routing.waiting_reason(run.node.task_id)
+        reason = await routing.waiting_reason(node.task_id)
     except Fault:
         return run
-    return replace(run, node=replace(run.node, waiting_reason=reason)) if reason else run
+    return replace(run, nodes={MAIN: replace(node, waiting_reason=reason)}) if reason else run

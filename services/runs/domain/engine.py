@@ -1,146 +1,202 @@
-"""What a Run becomes, and which events tell it. Pure: every function answers (the Run after, its new events).
+"""What happens next in a Run. Pure: `next_commands` answers what is to be recorded, and what is to be done outside.
+
+    history -> Run (the fold) -> next_commands(plan, run, now) -> Record(events) or Act(...), which end as more events
 
 Laws of this file:
-- a Run at rest never changes; exactly one terminal event ends it (EVENT-1);
-- an attempt is told started once and finished once, whatever revisions of its Task were seen or missed;
-- the Run ends as its Task ended: used-up attempts `failed` with the last code, a passed deadline `timed_out` (RUN-1a).
+- a Run at rest never changes by itself; exactly one terminal event ends it (EVENT-1);
+- an intent is on record before anything is done for it; what is done twice is done once, because every act carries an
+  id that was recorded before (task, hold);
+- each state that is not an end has exactly one way on (`RECOVERY`), whoever looks at it, and however often.
 """
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
 
-from libs.kernel.canonical import plain
+from services.runs.domain import asking, ending, hearing, maps
+from services.runs.domain.history import applied
+from services.runs.domain.plan import Kind, Plan
+from services.runs.domain.readiness import hopeless, pressure, waits_for
 from services.runs.domain.run import (
-    RUN_MOVES,
-    TERMINAL_KINDS,
+    AT_WORK,
+    ENDED_NODES,
     TERMINAL_STATES,
+    WAITING_TO_START,
     Draft,
-    Failure,
     Node,
     NodeState,
-    Result,
     Run,
     RunState,
-    Usage,
 )
-from services.runs.domain.task_view import AttemptView, TaskView
+from services.runs.domain.staleness import stale
+from services.runs.domain.starting import NewId, begun
 
-Change = tuple[Run, tuple[Draft, ...]]
+LONGEST_CHAIN = 10_000
+PAUSED = "pause:"
+"""How routing's reason begins for a Task that is held from new attempts."""
 
-ATTEMPT_ENDS = frozenset({"succeeded", "failed", "cancelled", "not_accepted", "unresolved"})
-TASK_ENDS = {
-    "succeeded": (NodeState.SUCCEEDED, RunState.SUCCEEDED),
-    "failed": (NodeState.FAILED, RunState.FAILED),
-    "cancelled": (NodeState.CANCELLED, RunState.CANCELLED),
+
+class Deed(StrEnum):
+    """What may be done outside."""
+
+    HOLD = "hold"
+    SUBMIT = "submit"
+    FOLLOW = "follow"
+    CANCEL = "cancel"
+    WITHDRAW = "withdraw"
+    SETTLE = "settle"
+    PAUSE = "pause"
+    UNPAUSE = "unpause"
+    EXAMINE = "examine"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Events to be committed."""
+
+    drafts: tuple[Draft, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something to be done for a node; doing it again is harmless."""
+
+    deed: Deed
+    node: str
+
+
+Command = Record | Act
+
+RECOVERY: Mapping[NodeState, str] = {
+    NodeState.PENDING: "begins when what it waits for is there, or ends when that never comes",
+    NodeState.STALE: "begins again like a pending one",
+    NodeState.LEASED: "its Hold is asked for, then its Task is handed over under the recorded id",
+    NodeState.RUNNING: "its Task is followed by its id; a map looks at its items",
+    NodeState.WAITING_HUMAN: "its question is on record, with a deadline that hands it on",
+    NodeState.COMPENSATING: "its compensation is carried on, in its own lane",
 }
+"""The one rule for each state that is not an end: after a crash nothing else is needed (RUN-6)."""
 
 
-def created(run: Run) -> Change:
-    """The first event of a new Run."""
-    return run, (Draft("run_created", {"model": run.order.model, "labels": dict(run.labels), "nodes": [run.node.id]}),)
+def next_commands(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Command, ...]:
+    """What is to be recorded now, alone; or, when there is nothing to record, what is to be done."""
+    drafts = decided(plan, run, now, new_id)
+    return (Record(drafts),) if drafts else tuple(acts(plan, run, now))
 
 
-def started(run: Run, now: datetime) -> Change:
-    """Routing has taken the node's Task into care."""
-    if run.state is not RunState.PENDING:
-        return run, ()
-    told = {"node": run.node.id}
-    after = replace(run, state=RunState.RUNNING, started_at=now, node=replace(run.node, state=NodeState.RUNNING))
-    return after, (
-        Draft("run_started"),
-        Draft("node_ready", told),
-        Draft("node_started", {**told, "kind": run.node.kind, "task_id": run.node.task_id}),
-    )
+def decided(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    """Everything that follows from the Run as it stands, one thing after the other, as one commit."""
+    gathered: list[Draft] = []
+    while len(gathered) < LONGEST_CHAIN:
+        drafts = _next(plan, run, now, new_id)
+        if not drafts:
+            return tuple(gathered)
+        gathered.extend(drafts)
+        run = applied(run, drafts, now)
+    raise RuntimeError(f"run {run.id} does not come to rest by itself")
 
 
-def refused(run: Run, failure: Failure, now: datetime) -> Change:
-    """Routing will never take the Task: the Run fails before it started."""
-    if run.state is not RunState.PENDING:
-        return run, ()
-    return _ended(run, replace(run.node, state=NodeState.FAILED, failure=failure), RunState.FAILED, failure, now)
+def _next(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    if run.state in TERMINAL_STATES:
+        return ()
+    if why := ending.stopping(plan, run, now):
+        return ending.wound_up(plan, run, why)
+    if drafts := (*asking.overdue(run, now), *asking.unneeded(run)):
+        return drafts
+    if plan.single or run.state is RunState.PAUSED:
+        return _single(plan, run, now, new_id)
+    if run.state is RunState.PENDING:
+        return (Draft("run_started"),)
+    for rule in _RULES:
+        if drafts := rule(plan, run, now, new_id):
+            return drafts
+    return ending.finished(run) if hopeless(plan, run) else ()
 
 
-def cancelled_before_start(run: Run, now: datetime) -> Change:
-    """A cancel came before anything was handed to routing, which was asked."""
-    if run.state is not RunState.PENDING:
-        return run, ()
-    return _ended(run, replace(run.node, state=NodeState.CANCELLED), RunState.CANCELLED, None, now)
+def _single(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    """One Task and no retry; its intent was recorded with its creation, unless it must find money first."""
+    if not plan.single or run.state is RunState.PAUSED:
+        return ()
+    node = run.node
+    if node.state in ENDED_NODES and node.hold is None:
+        return hearing.closed(run)
+    if node.state is not NodeState.PENDING or straight_on(run, node):
+        return ()
+    started = () if run.state is RunState.RUNNING else (Draft("run_started"),)
+    return (*started, *begun(plan, run, node, now, new_id))
 
 
-def followed(run: Run, task: TaskView, now: datetime) -> Change:
-    """The Task has a newer revision."""
-    if run.state is not RunState.RUNNING or task.revision <= run.node.task_revision:
-        return run, ()
-    node, drafts = _attempts(run.node, task)
-    node = replace(node, task_revision=task.revision)
-    usage = Usage(task.cost, len(task.attempts), task.attempts[-1].supply if task.attempts else "")
-    run = replace(run, usage=usage)
-    if task.state in TASK_ENDS:
-        after, ending = _finish(replace(run, node=node), task, now)
-        return after, (*drafts, *ending)
-    if task.waiting_reason != node.waiting_reason:
-        node = replace(node, waiting_reason=task.waiting_reason)
-        if task.waiting_reason:
-            drafts = (*drafts, Draft("node_waiting", {"node": node.id, "reason": task.waiting_reason}))
-    return replace(run, node=node), drafts
+def straight_on(run: Run, node: Node) -> bool:
+    """Whether the id of the Task was recorded at creation, so that it may be handed over without another commit."""
+    return run.production is None and not run.budget_id and bool(node.task_id) and not node.task_ids
 
 
-def _attempts(node: Node, task: TaskView) -> tuple[Node, tuple[Draft, ...]]:
-    told = dict(node.attempts)
-    drafts: list[Draft] = []
-    for attempt in task.attempts:
-        before = told.get(attempt.id)
-        if before is None:
-            drafts.append(Draft("attempt_started", _about(node, attempt)))
-        if attempt.state in ATTEMPT_ENDS and before not in ATTEMPT_ENDS:
-            end = {"state": attempt.state, "cost": attempt.cost and attempt.cost.to_json()}
-            drafts.append(Draft("attempt_finished", {**_about(node, attempt), **end, "error": plain(attempt.failure)}))
-        told[attempt.id] = attempt.state
-    return replace(node, attempts=told), tuple(drafts)
+def _stale(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    return stale(plan, run)
 
 
-def _about(node: Node, attempt: AttemptView) -> dict[str, Any]:
-    return {
-        "node": node.id,
-        "attempt_id": attempt.id,
-        "number": attempt.number,
-        "supply": attempt.supply,
-        "channel": attempt.channel,
-        "quote": attempt.quote and attempt.quote.to_json(),
-    }
+def _maps(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    at_work = [node for node in run.nodes.values() if node.kind == Kind.MAP and node.state is NodeState.RUNNING]
+    return tuple(draft for node in at_work for draft in maps.advanced(plan, run, node, now))
 
 
-def _finish(run: Run, task: TaskView, now: datetime) -> Change:
-    node_state, run_state = TASK_ENDS[task.state]
-    if task.failure is not None and task.failure.code == "deadline_exceeded":
-        run_state = RunState.TIMED_OUT
-    node = replace(run.node, state=node_state, waiting_reason="", artifacts=task.artifacts, failure=task.failure)
-    if run_state is not RunState.SUCCEEDED:
-        return _ended(run, node, run_state, task.failure, now)
-    result = Result(
-        task.artifacts,
-        task.output,
-        task.degraded,
-        task.requested_profile,
-        task.actual_profile,
-        task.dropped_inputs,
-    )
-    written = tuple(Draft("artifact_written", {"node": node.id, **plain(artifact)}) for artifact in task.artifacts)
-    after, ending = _ended(replace(run, result=result), node, run_state, None, now)
-    return after, (*written, *ending)
+def _pressure(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    return pressure(plan, run, now)
 
 
-def _ended(run: Run, node: Node, state: RunState, failure: Failure | None, now: datetime) -> Change:
-    if state not in RUN_MOVES[run.state] or state not in TERMINAL_STATES:
-        raise ValueError(f"run {run.id} cannot go from {run.state} to {state}")
-    told: dict[str, Any] = {"node": node.id}
-    if node.state is NodeState.SUCCEEDED:
-        drafts = [Draft("node_completed", {**told, "artifacts": [artifact.sha256 for artifact in node.artifacts]})]
-    elif node.state is NodeState.FAILED:
-        drafts = [Draft("node_failed", {**told, "error": plain(failure)})]
-    else:
-        drafts = []
-    after = replace(run, state=state, node=node, failure=failure, finished_at=now)
-    facts = {"status": state.value, "cost": after.usage.cost and after.usage.cost.to_json(), "error": plain(failure)}
-    return after, (*drafts, Draft(TERMINAL_KINDS[state], facts))
+def _starts(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    """One node at a time: what begins may leave no room for the next."""
+    for node in run.nodes.values():
+        if node.state in WAITING_TO_START and not waits_for(plan, run, node, now):
+            return begun(plan, run, node, now, new_id)
+    return ()
+
+
+_RULES: Sequence[Callable[[Plan, Run, datetime, NewId], tuple[Draft, ...]]] = (_stale, _maps, _pressure, _starts)
+
+
+def acts(plan: Plan, run: Run, now: datetime) -> Iterator[Act]:
+    """What is to be done outside for the Run as it stands, in the order of its nodes."""
+    if run.state in TERMINAL_STATES:
+        return
+    stopping = bool(ending.stopping(plan, run, now))
+    for node in run.nodes.values():
+        if node.items:
+            continue
+        if node.state not in AT_WORK and node.hold is not None and not _in_doubt(run, node):
+            yield Act(Deed.SETTLE, node.id)
+        elif node.kind == Kind.CHECK and node.state is NodeState.LEASED:
+            yield Act(Deed.EXAMINE, node.id)
+        elif node.kind == Kind.GENERATE:
+            yield from _generating(plan, run, node, stopping)
+
+
+def _generating(plan: Plan, run: Run, node: Node, stopping: bool) -> Iterator[Act]:
+    paused = run.state is RunState.PAUSED
+    if node.state is NodeState.RUNNING:
+        yield Act(Deed.FOLLOW, node.id)
+        if stopping:
+            yield Act(Deed.CANCEL, node.id)
+        elif paused != node.waiting_reason.startswith(PAUSED):
+            yield Act(Deed.PAUSE if paused else Deed.UNPAUSE, node.id)
+    elif node.state is NodeState.LEASED or (node.state is NodeState.PENDING and plan.single and straight_on(run, node)):
+        if stopping:
+            yield Act(Deed.WITHDRAW, node.id)
+        elif paused:
+            if node.state is NodeState.LEASED:  # its hand-over may have been on the way
+                yield Act(Deed.PAUSE, node.id)
+        elif needs_hold(plan, run, node):
+            yield Act(Deed.HOLD, node.id)
+        else:
+            yield Act(Deed.SUBMIT, node.id)
+
+
+def needs_hold(plan: Plan, run: Run, node: Node) -> bool:
+    """Whether money is to be found before the Task is handed over (COST-9)."""
+    return node.hold is None and plan.budget is not None
+
+
+def _in_doubt(run: Run, node: Node) -> bool:
+    """A charge that may have doubled keeps its Hold until a person has decided (COST-12)."""
+    return asking.open_for(run, "charge_doubt", node.id) is not None

@@ -37,6 +37,15 @@ def changed(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, An
     return after
 
 
+def layered(before: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Two changes, one after the other, as one: applied with `changed` it does what both do."""
+    both = dict(before)
+    for name, value in later.items():
+        known = both.get(name)
+        both[name] = layered(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+    return both
+
+
 def input_hash(
     model: str,
     given: Mapping[str, Any],

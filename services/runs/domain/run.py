@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from libs.kernel.money import Money
+from services.runs.domain.plan import MAIN
 
 
 class RunState(StrEnum):
@@ -26,25 +27,44 @@ class NodeState(StrEnum):
     """Where a Node stands (RUN-2)."""
 
     PENDING = "pending"
+    LEASED = "leased"
     RUNNING = "running"
+    WAITING_HUMAN = "waiting_human"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    COMPENSATING = "compensating"
     CANCELLED = "cancelled"
+    STALE = "stale"
 
 
+class Decision(StrEnum):
+    """What a person may decide (HUMAN-2)."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    REROUTE = "reroute"
+    CHANGE_INPUT = "change_input"
+    RAISE_BUDGET = "raise_budget"
+    WAIVE = "waive"
+    STOP = "stop"
+
+
+_ENDS = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.TIMED_OUT, RunState.CANCELLED, RunState.DEAD_LETTER})
 RUN_MOVES: Mapping[RunState, frozenset[RunState]] = {
-    RunState.PENDING: frozenset({RunState.RUNNING, RunState.FAILED, RunState.TIMED_OUT, RunState.CANCELLED}),
-    RunState.RUNNING: frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.TIMED_OUT, RunState.CANCELLED}),
-    RunState.PAUSED: frozenset(),
-    RunState.SUCCEEDED: frozenset(),
-    RunState.FAILED: frozenset(),
-    RunState.TIMED_OUT: frozenset(),
+    RunState.PENDING: _ENDS | {RunState.RUNNING, RunState.PAUSED},
+    RunState.RUNNING: _ENDS | {RunState.PAUSED},
+    RunState.PAUSED: _ENDS | {RunState.RUNNING, RunState.PENDING},
+    # A redrive is the one way back (DLQ-1, EVENT-1).
+    RunState.SUCCEEDED: frozenset({RunState.RUNNING}),
+    RunState.FAILED: frozenset({RunState.RUNNING}),
+    RunState.TIMED_OUT: frozenset({RunState.RUNNING}),
     RunState.CANCELLED: frozenset(),
-    RunState.DEAD_LETTER: frozenset(),
+    RunState.DEAD_LETTER: frozenset({RunState.RUNNING}),
 }
 
-LIVE_STATES = frozenset({RunState.PENDING, RunState.RUNNING})
-RESTING_STATES = frozenset(RunState) - LIVE_STATES
+LIVE_STATES = frozenset({RunState.PENDING, RunState.RUNNING, RunState.PAUSED})
+"""The ticks look at these; of a paused one they follow what providers have."""
+RESTING_STATES = frozenset(RunState) - {RunState.PENDING, RunState.RUNNING}
 """Terminal or paused: a join answers and a stream ends."""
 TERMINAL_STATES = RESTING_STATES - {RunState.PAUSED}
 
@@ -56,8 +76,9 @@ TERMINAL_KINDS: Mapping[RunState, str] = {
     RunState.DEAD_LETTER: "run_dead_lettered",
 }
 
-MAIN = "main"
-"""The only node of a single generation."""
+ENDED_NODES = frozenset({NodeState.SUCCEEDED, NodeState.FAILED, NodeState.CANCELLED})
+AT_WORK = frozenset({NodeState.LEASED, NodeState.RUNNING})
+WAITING_TO_START = frozenset({NodeState.PENDING, NodeState.STALE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +103,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a Run gave; a degraded one says what was lost (TIER-6)."""
+    """What a Run or a node gave; a degraded one says what was lost (TIER-6)."""
 
     artifacts: tuple[Artifact, ...] = ()
     output: Mapping[str, Any] = field(default_factory=dict)
@@ -102,24 +123,79 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """Money reserved for one try of a node; it stays until it is settled or released (COST-12)."""
+
+    id: str
+    budget_id: str
+    amount: Money
+    attempts: int
+    cost_before: Money | None = None
+    attempts_before: int = 0
+    """What the node had cost and used when it was taken: the rest is what it is settled at."""
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
-    """One vertex of a Run. `task_id` is chosen before the Task exists, so that submitting twice is one Task."""
+    """One vertex of a Run.
+
+    `task_id` is chosen before the Task exists, so that submitting twice is one Task. `tries` counts starts and fences
+    late answers: what belongs to an earlier try is dropped.
+    """
 
     id: str
     kind: str
-    task_id: str
+    task_id: str = ""
     state: NodeState = NodeState.PENDING
     waiting_reason: str = ""
     artifacts: tuple[Artifact, ...] = ()
     failure: Failure | None = None
-    task_revision: int = 0
     attempts: Mapping[str, str] = field(default_factory=dict)
-    """Attempt id -> the state that events have told."""
+    """Attempt id -> the state that events have told, of the present Task."""
+    parent: str = ""
+    shot_class: str = ""
+    item: Mapping[str, Any] = field(default_factory=dict)
+    """Of a map's item: the fields that it was declared with or that its source gave."""
+    items: tuple[str, ...] = ()
+    """Of a map: the ids of the nodes that its items became, in order."""
+    released: tuple[str, ...] = ()
+    """Of a map: the classes whose canaries let the rest follow."""
+    tries: int = 0
+    attempts_made: int = 0
+    """At providers, over all Tasks."""
+    allowance: int = 0
+    """Attempts that were made before the last redrive: the budget of attempts counts from there."""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    """Resolved at the start of the present try."""
+    input_hash: str = ""
+    steered: int = 0
+    """How many of the steering inputs of its namespace its present input holds."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Fields that people have changed; merged into every later input."""
+    supply: str = ""
+    """The only Supply that may serve it; "" = as the policy chooses."""
+    hold: Hold | None = None
+    refused: bool = False
+    """A budget refused its Hold; the review says which."""
+    cost: Money | None = None
+    """Over all Tasks."""
+    made: tuple[Artifact, ...] = ()
+    """Written by the present try."""
+    results: Mapping[str, Result] = field(default_factory=dict)
+    """Input hash -> what it gave for that (RUN-5)."""
+    failures: tuple[Failure, ...] = ()
+    """Of earlier tries, oldest first."""
+    task_ids: tuple[str, ...] = ()
+    retry_at: datetime | None = None
+    began_at: datetime | None = None
+    """First start since creation or the last redrive: the budget of wall time counts from there."""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the caller asked for, kept as it came."""
+    """What the caller of a single generation asked for, kept as it came."""
 
     model: str
     input: Mapping[str, Any]
@@ -131,24 +207,99 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Steering:
+    """An accepted input that no node has consumed yet. `sequence` counts the inputs of its Run (STEER-1)."""
+
+    id: str
+    sequence: int
+    kind: str
+    data: Mapping[str, Any]
+    accepted_at: datetime
+    source_event_id: str = ""
+    """The id of its root, if it was migrated over a pause (STEER-4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """A consumed input: every later start in its namespace merges it."""
+
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An open review: what a person is asked, with what is needed to answer (HUMAN-1)."""
+
+    id: str
+    node: str
+    kind: str
+    question: str
+    cause: str
+    subject_hash: str
+    decisions: tuple[Decision, ...]
+    deadline: datetime
+    deputy: str
+    rank: str
+    opened_at: datetime
+    span_s: float
+    """Seconds that each addressee is given."""
+    root_cause: str = ""
+    subjects: tuple[str, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    remedies: tuple[str, ...] = ()
+    spent: Money | None = None
+    assignee: str = ""
+    escalations: int = 0
+    input: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """One execution. `revision` guards writes; `last_sequence` numbers its newest event."""
+    """One execution. `revision` guards writes; `last_sequence` numbers its newest event.
+
+    All but these two, `production` and `order` is what the events tell (EVENT-3).
+    """
 
     id: str
     tenant: str
     state: RunState
     order: Order
-    node: Node
+    nodes: Mapping[str, Node]
     created_at: datetime
-    usage: Usage
+    usage: Usage = Usage()
     labels: Mapping[str, str] = field(default_factory=dict)
     started_at: datetime | None = None
     finished_at: datetime | None = None
     failure: Failure | None = None
     result: Result | None = None
     cancel_requested: bool = False
+    production: Mapping[str, Any] | None = None
+    """The document; None for a single generation."""
+    budget_id: str = ""
+    commands: tuple[str, ...] = ()
+    """Ids of the commands that were applied, newest last (RUN-8)."""
+    steering: tuple[Steering, ...] = ()
+    steering_count: int = 0
+    steered: Mapping[str, tuple[Steered, ...]] = field(default_factory=dict)
+    """Namespace (a map or a node) -> what it consumed, in order."""
+    questions: Mapping[str, Question] = field(default_factory=dict)
+    backpressure: str = ""
+    soft: bool = False
+    """A soft limit of its budget was reached."""
     revision: int = 1
     last_sequence: int = 0
+
+    @property
+    def node(self) -> Node:
+        """The only node of a single generation."""
+        return self.nodes[MAIN]
+
+    @property
+    def name(self) -> str:
+        """What it makes, for people: the model, or the name of the production."""
+        return self.order.model or str((self.production or {}).get("production", ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A Task as runs sees it: routing's facts, nothing of its reasons."""
+"""What other contexts tell: a Task as runs sees it, what a Hold was answered with, what a check found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ class AttemptView:
     quote: Money | None
     cost: Money | None = None
     failure: Failure | None = None
+    provider_task_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +43,48 @@ class TaskView:
     actual_profile: str = ""
     dropped_inputs: tuple[str, ...] = ()
     failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a Task may cost at worst; `worst` None = nobody can say, `reason` tells why."""
+
+    worst: Money | None
+    attempts: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Money was found. `soft`: budgets whose soft limit was reached by it."""
+
+    budget_id: str
+    amount: Money
+    attempts: int
+    soft: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """There is no money at that level."""
+
+    budget_id: str
+    level: str
+    dimension: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unpriced:
+    """Nobody can say what it would cost, so nobody pays for it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check says of one node's artifacts; `failed` "" = good."""
+
+    node: str
+    check: str
+    failed: str = ""

@@ -6,11 +6,14 @@ from typing import Any
 from libs.rpc.faulting import faulting
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
-from services.runs import wire
-from services.runs.domain.run import Order, Run
-from services.runs.domain.task_view import TaskView
+from services.runs.domain.money import order_of
+from services.runs.domain.plan import Plan
+from services.runs.domain.run import Node, Order, Run
+from services.runs.domain.task_view import Estimate, TaskView
+from services.runs.wire import runs as wire
 
 TIMEOUT_S = 10.0
+TASKS_AT_ONCE = 1_000
 REASON_TIMEOUT_S = 2.0
 """Who reads a Run waits no longer for a fresher word."""
 
@@ -22,21 +25,22 @@ class RoutingPeer:
         self._stub: Any = RoutingServiceStub(channel)
 
     @faulting
-    async def validate(self, tenant: str, order: Order) -> None:
+    async def validate(self, tenant: str, order: Order) -> Estimate:
         """See the port."""
         request = wire.submission(tenant, order)
         request.validate_only = True
-        await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
+        reply = await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
+        return wire.estimate_from_proto(reply.estimate)
 
     @faulting
-    async def submit(self, run: Run) -> None:
+    async def submit(self, plan: Plan, run: Run, node: Node) -> None:
         """See the port."""
-        await self._stub.SubmitTask(_handed_over(run), timeout=TIMEOUT_S)
+        await self._stub.SubmitTask(_handed_over(plan, run, node), timeout=TIMEOUT_S)
 
     @faulting
-    async def withdraw(self, run: Run) -> None:
+    async def withdraw(self, plan: Plan, run: Run, node: Node) -> None:
         """See the port."""
-        request = _handed_over(run)
+        request = _handed_over(plan, run, node)
         request.cancel_requested = True
         await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
 
@@ -59,10 +63,26 @@ class RoutingPeer:
         request = pb.CancelTaskRequest(task_id=task_id, reason="the run was cancelled")
         await self._stub.CancelTask(request, timeout=TIMEOUT_S)
 
+    @faulting
+    async def pause(self, task_ids: Sequence[str], paused: bool) -> None:
+        """See the port."""
+        for start in range(0, len(task_ids), TASKS_AT_ONCE):
+            request = pb.PauseTasksRequest(  # type: ignore[attr-defined]  # the call is on its way into the contract
+                task_ids=task_ids[start : start + TASKS_AT_ONCE], paused=paused
+            )
+            await self._stub.PauseTasks(request, timeout=TIMEOUT_S)
 
-def _handed_over(run: Run) -> pb.SubmitTaskRequest:
-    request = wire.submission(run.tenant, run.order)
-    request.request_id = run.node.task_id
+
+def _handed_over(plan: Plan, run: Run, node: Node) -> pb.SubmitTaskRequest:
+    hold = node.hold
+    request = wire.submission(
+        run.tenant,
+        order_of(plan, run, node),
+        supply=node.supply,
+        attempts=hold.attempts if hold is not None and not plan.single else 0,
+        hold=hold.id if hold is not None else "",
+    )
+    request.request_id = node.task_id
     request.run_id = run.id
-    request.node_id = run.node.id
+    request.node_id = node.id
     return request

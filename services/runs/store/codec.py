@@ -1,76 +1,52 @@
-"""A Run as one JSON document and back: what its row keeps beside the columns that are searched."""
+"""A Run and what stands on desks as JSON documents and back: what a row keeps beside the columns that are searched.
+
+The nodes are a list: JSON objects keep no order, and the order of the graph matters. The production stands in a column
+of its own, written once.
+"""
 
 from collections.abc import Mapping
-from datetime import datetime
-from decimal import Decimal
+from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from libs.kernel.canonical import plain
-from libs.kernel.money import Money
-from services.runs.domain.run import Artifact, Failure, Node, NodeState, Order, Result, Run, RunState, Usage
+from services.runs.domain.desks import DeadLetter, Review
+from services.runs.domain.run import Node, Run
 
 
 def run_to_document(run: Run) -> dict[str, Any]:
     """JSON values only; amounts as decimal text, times in RFC 3339."""
-    document: dict[str, Any] = plain(run)
+    document: dict[str, Any] = plain(replace(run, production=None, nodes={}))
+    del document["production"]
+    document["nodes"] = [plain(node) for node in run.nodes.values()]
     return document
 
 
-def run_from_document(document: Mapping[str, Any]) -> Run:
+def run_from_document(document: Mapping[str, Any], production: Mapping[str, Any] | None = None) -> Run:
     """The inverse of `run_to_document`."""
-    return Run(
-        **{
-            **document,
-            "state": RunState(document["state"]),
-            "order": _order(document["order"]),
-            "node": _node(document["node"]),
-            "created_at": _required_time(document["created_at"]),
-            "usage": Usage(**{**document["usage"], "cost": _money(document["usage"]["cost"])}),
-            "started_at": _time(document["started_at"]),
-            "finished_at": _time(document["finished_at"]),
-            "failure": _failure(document["failure"]),
-            "result": _result(document["result"]),
-        }
-    )
+    nodes = {item["id"]: msgspec.convert(item, Node) for item in document["nodes"]}
+    run = msgspec.convert({**document, "nodes": {}}, Run)
+    return replace(run, nodes=nodes, production=production)
 
 
-def _required_time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+def review_to_document(review: Review) -> dict[str, Any]:
+    """JSON values only."""
+    document: dict[str, Any] = plain(review)
+    return document
 
 
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+def review_from_document(document: Mapping[str, Any]) -> Review:
+    """The inverse of `review_to_document`."""
+    return msgspec.convert(document, Review)
 
 
-def _money(value: Mapping[str, str] | None) -> Money | None:
-    return Money(value["currency"], Decimal(value["amount"])) if value else None
+def letter_to_document(letter: DeadLetter) -> dict[str, Any]:
+    """JSON values only."""
+    document: dict[str, Any] = plain(letter)
+    return document
 
 
-def _failure(value: Mapping[str, Any] | None) -> Failure | None:
-    return Failure(**value) if value else None
-
-
-def _artifacts(values: list[Mapping[str, Any]]) -> tuple[Artifact, ...]:
-    return tuple(Artifact(**value) for value in values)
-
-
-def _order(value: Mapping[str, Any]) -> Order:
-    return Order(**{**value, "deadline": _time(value["deadline"])})
-
-
-def _node(value: Mapping[str, Any]) -> Node:
-    return Node(
-        **{
-            **value,
-            "state": NodeState(value["state"]),
-            "artifacts": _artifacts(value["artifacts"]),
-            "failure": _failure(value["failure"]),
-        }
-    )
-
-
-def _result(value: Mapping[str, Any] | None) -> Result | None:
-    if not value:
-        return None
-    lists = {"artifacts": _artifacts(value["artifacts"]), "dropped_inputs": tuple(value["dropped_inputs"])}
-    return Result(**{**value, **lists})
+def letter_from_document(document: Mapping[str, Any]) -> DeadLetter:
+    """The inverse of `letter_to_document`."""
+    return msgspec.convert(document, DeadLetter)

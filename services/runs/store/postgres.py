@@ -14,10 +14,14 @@ from libs.faults.fault import Fault
 from libs.kernel.ids import Ids
 from libs.store.database import Database
 from libs.store.errors import LOCK_TIMEOUT, sqlstate
+from services.runs.domain.desks import DeskChanges
 from services.runs.domain.run import Draft, Event, Run, RunState
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
+from services.runs.store.postgres_desks import write_desks
 from services.runs.store.tables import run_events, run_keys, runs
+
+_WHOLE = select(runs.c.document, runs.c.production)
 
 
 class PostgresRuns:
@@ -38,7 +42,8 @@ class PostgresRuns:
                 return earlier, True
             events = number(run, drafts, self._ids.ulid, now)
             kept = replace(run, last_sequence=len(events))
-            await tx.execute(insert(runs).values(id=run.id, tenant=run.tenant, **_columns(kept)))
+            row = {"id": run.id, "tenant": run.tenant, "production": run.production, **_columns(kept)}
+            await tx.execute(insert(runs).values(row))
             await _append(tx, events)
             return kept, False
 
@@ -47,7 +52,7 @@ class PostgresRuns:
         async with self._database.read() as tx:
             return await _earlier(tx, tenant, key, fingerprint)
 
-    async def save(self, run: Run, drafts: Sequence[Draft], now: datetime) -> Run | None:
+    async def save(self, run: Run, drafts: Sequence[Draft], now: datetime, desks: DeskChanges) -> Run | None:
         """See the port."""
         events = number(run, drafts, self._ids.ulid, now)
         kept = replace(run, revision=run.revision + 1, last_sequence=run.last_sequence + len(events))
@@ -57,19 +62,19 @@ class PostgresRuns:
             if not written.rowcount:
                 return None
             await _append(tx, events)
+            await write_desks(tx, run.id, desks, now)
         return kept
 
     async def get(self, run_id: str) -> Run | None:
         """See the port."""
-        async with self._database.read() as tx:
-            document = (await tx.execute(select(runs.c.document).where(runs.c.id == run_id))).scalar_one_or_none()
-        return run_from_document(document) if document else None
+        found = await self._many(_WHOLE.where(runs.c.id == run_id))
+        return found[0] if found else None
 
     async def page(
         self, tenant: str, states: Sequence[RunState], label: tuple[str, str | None] | None, before: str, size: int
     ) -> list[Run]:
         """See the port."""
-        query = select(runs.c.document).where(runs.c.tenant == tenant).order_by(runs.c.id.desc()).limit(size)
+        query = _WHOLE.where(runs.c.tenant == tenant).order_by(runs.c.id.desc()).limit(size)
         if states:
             query = query.where(runs.c.state.in_(states))
         if before:
@@ -79,14 +84,16 @@ class PostgresRuns:
             query = query.where(runs.c.labels.has_key(key) if value is None else runs.c.labels.contains({key: value}))
         return await self._many(query)
 
-    async def live(self, states: Sequence[RunState], after: str, size: int) -> list[Run]:
+    async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
         """See the port."""
-        query = select(runs.c.document).where(runs.c.state.in_(states), runs.c.id > after)
+        kind = runs.c.production.is_not(None) if productions else runs.c.production.is_(None)
+        query = _WHOLE.where(runs.c.state.in_(states), runs.c.id > after, kind)
         return await self._many(query.order_by(runs.c.id).limit(size))
 
     async def _many(self, query: Any) -> list[Run]:
         async with self._database.read() as tx:
-            return [run_from_document(document) for document in (await tx.execute(query)).scalars()]
+            rows = (await tx.execute(query)).all()
+        return [run_from_document(row.document, row.production) for row in rows]
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """See the port."""
@@ -125,13 +132,15 @@ async def _named(tx: AsyncConnection, run: Run, key: str, fingerprint: str) -> b
 
 
 async def _earlier(tx: AsyncConnection, tenant: str, key: str, fingerprint: str) -> Run | None:
-    joined = select(run_keys.c.fingerprint, runs.c.document).join(runs, runs.c.id == run_keys.c.run_id)
+    joined = select(run_keys.c.fingerprint, runs.c.document, runs.c.production).join(
+        runs, runs.c.id == run_keys.c.run_id
+    )
     row = (await tx.execute(joined.where(run_keys.c.tenant == tenant, run_keys.c.key == key))).one_or_none()
     if row is None:
         return None
     if fingerprint not in (row.fingerprint, ""):
         raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
-    return run_from_document(row.document)
+    return run_from_document(row.document, row.production)
 
 
 async def _append(tx: AsyncConnection, events: Sequence[Event]) -> None:

@@ -15,8 +15,14 @@ runs = Table(
     Column("revision", BigInteger, nullable=False),
     Column("last_sequence", BigInteger, nullable=False),
     Column("document", JSONB, nullable=False),
+    Column("production", JSONB(none_as_null=True)),
     Index("runs_of_tenant", "tenant", "id"),
-    Index("runs_live", "state", "id", postgresql_where=text("state IN ('pending', 'running')")),
+    Index("runs_live", "state", "id", postgresql_where=text("state IN ('pending', 'running', 'paused')")),
+    Index(
+        "productions_live",
+        "id",
+        postgresql_where=text("production IS NOT NULL AND state IN ('pending', 'running', 'paused')"),
+    ),
 )
 
 run_keys = Table(
@@ -37,4 +43,34 @@ run_events = Table(
     Column("kind", Text, nullable=False),
     Column("data", JSONB, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False),
+)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("root_cause", Text, nullable=False),
+    Column("opened_at", DateTime(timezone=True), nullable=False),
+    Column("document", JSONB, nullable=False),
+    Index("reviews_waiting", "tenant", "rank", "opened_at", postgresql_where=text("state IN ('open', 'claimed')")),
+    Index("reviews_of_run", "run_id"),
+)
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("node", Text, nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("redriven_at", DateTime(timezone=True)),
+    Column("redrive_reason", Text, nullable=False),
+    Column("document", JSONB, nullable=False),
+    Index("dead_letters_of_run", "run_id"),
+    Index("dead_letters_by_time", "created_at", "id"),
 )

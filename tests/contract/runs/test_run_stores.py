@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from libs.faults.fault import Fault
-from libs.kernel.money import Money
 from libs.store.database import Database
 from libs.store.migrations import differences, migrate
 from services.runs.compose import SCHEMA, VERSIONS
-from services.runs.domain import engine
-from services.runs.domain.run import MAIN, Draft, Failure, Node, Order, Result, Run, RunState, Usage
+from services.runs.domain import hearing
+from services.runs.domain.desks import DeskChanges
+from services.runs.domain.history import applied
+from services.runs.domain.plan import MAIN
+from services.runs.domain.run import Draft, Failure, Node, Order, Result, Run, RunState
 from services.runs.ports import Runs
 from services.runs.store.memory import MemoryRuns
 from services.runs.store.postgres import PostgresRuns
@@ -40,17 +42,19 @@ async def runs(store_url: str) -> AsyncIterator[Runs]:
         await database.close()
 
 
+NOTHING = DeskChanges()
+
+
 def new_run(run_id: str, tenant: str = "a", **labels: str) -> Run:
     """A Run as it is created."""
     order = Order("clip", {"prompt": "x", "duration_s": 5}, deadline=START)
     node = Node(MAIN, "generate", f"task-{run_id}")
-    return Run(run_id, tenant, RunState.PENDING, order, node, START, Usage(Money.zero("CNY")), labels)
+    return Run(run_id, tenant, RunState.PENDING, order, {MAIN: node}, START, labels=labels)
 
 
 async def add(runs: Runs, run: Run, key: str = "", fingerprint: str = "f") -> tuple[Run, bool]:
     """Keep it with its first event."""
-    after, drafts = engine.created(run)
-    return await runs.add(after, drafts, key, fingerprint, START)
+    return await runs.add(run, hearing.created(run), key, fingerprint, START)
 
 
 async def test_a_run_comes_back_as_it_was(runs: Runs) -> None:
@@ -71,12 +75,12 @@ async def test_every_field_survives(runs: Runs) -> None:
         kept,
         state=RunState.FAILED,
         failure=failure,
-        node=replace(kept.node, failure=failure, attempts={"a": "failed"}),
+        nodes={MAIN: replace(kept.node, failure=failure, attempts={"a": "failed"}, results={"h": Result()})},
         result=Result(degraded=True, dropped_inputs=("x",), output={"n": 1}),
         started_at=START,
         finished_at=START,
     )
-    saved = await runs.save(full, [], START)
+    saved = await runs.save(full, [], START, NOTHING)
     assert saved == replace(full, revision=2)
     assert await runs.get("r1") == saved
 
@@ -84,8 +88,11 @@ async def test_every_field_survives(runs: Runs) -> None:
 async def test_a_slower_writer_writes_nothing(runs: Runs) -> None:
     """EVENT-1: of two writers that read one revision, one wins; the other leaves neither state nor events."""
     kept, _ = await add(runs, new_run("r1"))
-    started, drafts = engine.started(kept, START)
-    first, second = await asyncio.gather(runs.save(started, drafts, START), runs.save(started, drafts, START))
+    drafts = [Draft("run_started"), Draft("node_ready", {"node": MAIN}), Draft("node_started", {"node": MAIN})]
+    started = applied(kept, drafts, START)
+    first, second = await asyncio.gather(
+        runs.save(started, drafts, START, NOTHING), runs.save(started, drafts, START, NOTHING)
+    )
     assert sorted([first is None, second is None]) == [False, True]
     events = await runs.events("r1", 0, 100)
     assert [event.sequence for event in events] == [1, 2, 3, 4]
@@ -94,7 +101,7 @@ async def test_a_slower_writer_writes_nothing(runs: Runs) -> None:
 async def test_events_are_read_after_a_cursor(runs: Runs) -> None:
     """EVENT-1: sequences start at 1 and rise by 1; a page begins right after the cursor."""
     kept, _ = await add(runs, new_run("r1"))
-    await runs.save(kept, [Draft("node_waiting", {"n": n}) for n in range(5)], START)
+    await runs.save(kept, [Draft("node_waiting", {"n": n}) for n in range(5)], START, NOTHING)
     page = await runs.events("r1", 2, 3)
     assert [event.sequence for event in page] == [3, 4, 5]
     assert await runs.last_sequences(["r1", "none"]) == {"r1": 6}
@@ -142,10 +149,13 @@ async def test_live_runs_are_the_work_of_the_ticks(runs: Runs) -> None:
         await add(runs, new_run(f"r{number}"))
     first = await runs.get("r0")
     assert first is not None
-    after, drafts = engine.cancelled_before_start(first, START)
-    await runs.save(after, drafts, START)
-    assert [run.id for run in await runs.live([RunState.PENDING], "", 10)] == ["r1", "r2"]
-    assert [run.id for run in await runs.live([RunState.PENDING], "r1", 10)] == ["r2"]
+    drafts = [Draft("run_cancelled", {"cost": None, "error": None})]
+    await runs.save(applied(first, drafts, START), drafts, START, NOTHING)
+    whole = replace(new_run("p1"), production={"production": "p", "nodes": []})
+    await add(runs, whole)
+    assert [run.id for run in await runs.live([RunState.PENDING], "", 10, productions=False)] == ["r1", "r2"]
+    assert [run.id for run in await runs.live([RunState.PENDING], "r1", 10, productions=False)] == ["r2"]
+    assert await runs.live([RunState.PENDING], "", 10, productions=True) == [replace(whole, last_sequence=1)]
 
 
 async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:

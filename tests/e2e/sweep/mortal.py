@@ -28,8 +28,10 @@ from services.routing.settings import Settings as RoutingSettings
 from services.routing.store.catalog_postgres import PostgresCatalogStore
 from services.routing.store.tasks_postgres import PostgresTasks
 from services.runs import compose as runs_compose
+from services.runs.peers.examiner import BlobExaminer
 from services.runs.settings import Settings as RunsSettings
 from services.runs.store.postgres import PostgresRuns
+from services.runs.store.postgres_desks import PostgresDesks
 from tests.e2e.sweep.effects import Effects, MortalChannels, MortalDatabase, MortalMedia, MortalTransport, Named
 
 
@@ -48,7 +50,9 @@ def runs(effects: Effects, env: Mapping[str, str], channels: Any, world: World) 
     settings = RunsSettings.from_env(env)
     database = MortalDatabase(effects, settings.database_url, schema=runs_compose.SCHEMA)
     store: Any = Named("runs", PostgresRuns(database, world.ids))
-    context = runs_compose.assemble(store, settings, channels, world)
+    desks: Any = Named("runs", PostgresDesks(database))
+    examiner = BlobExaminer(open_blobs(settings.blobs_address), channels.to("routing"), world.ids)
+    context = runs_compose.assemble(store, desks, examiner, settings, channels, world)
     context.finish = (database.close,)
     return context
 

@@ -1,6 +1,9 @@
-"""Every Run's events are numbered without a gap, the last one and only that is terminal, and a customer's stream showed
-each of them once (EVENT-1, SSE)."""
+"""Every Run's events are numbered without a gap, the last one and only that is terminal, a customer's stream showed
+each of them once, and they alone tell the Run (EVENT-1, EVENT-3, SSE)."""
 
+from dataclasses import replace
+
+from services.runs.domain.history import rebuilt
 from services.runs.domain.run import TERMINAL_KINDS
 from tests.simulation.story import Story
 
@@ -17,6 +20,8 @@ def check(story: Story) -> list[str]:
         whole = list(range(1, run.last_sequence + 1))
         if numbers != whole:
             breaches.append(f"run {run.id}: events {numbers}, last is {run.last_sequence}")
+        elif rebuilt(events) != replace(run, revision=1):
+            breaches.append(f"run {run.id}: its events tell another Run than is kept")
         ends = [event.sequence for event in events if event.kind in ENDS]
         if ends != [run.last_sequence]:
             breaches.append(f"run {run.id} ({run.state}): terminal events at {ends} of {run.last_sequence}")

@@ -1,44 +1,85 @@
 """Stand-ins for what runs calls."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
 
 from libs.faults.fault import Fault
-from services.runs.domain.run import Order, Run
-from services.runs.domain.task_view import TaskView
+from libs.kernel.canonical import digest
+from libs.kernel.money import Money
+from services.runs.domain.checks import Facts
+from services.runs.domain.money import order_of
+from services.runs.domain.plan import Plan, Spec
+from services.runs.domain.run import Artifact, Failure, Node, Order, Run
+from services.runs.domain.task_view import AttemptView, Estimate, Held, Refused, TaskView
+
+PRICE = Money("CNY", Decimal("1.00"))
+OUT_OF_ORDER = Failure("supply", "supply", True, "provider_error", "the provider is out of order")
+REFUSED = Failure("content", "request", False, "content_rejected", "the provider refused the prompt")
+DOUBTED = Failure("unknown", "attempt", False, "submission_unresolved", "nobody can tell whether it was taken")
 
 
 @dataclass
 class FakeRouting:
-    """Implements `ports.Routing` over a table of Tasks that the test writes."""
+    """Implements `ports.Routing`: Tasks that the test writes, or that end by themselves by what it scripted."""
 
     views: dict[str, TaskView] = field(default_factory=dict)
     submitted: list[str] = field(default_factory=list)
+    orders: dict[str, Order] = field(default_factory=dict)
+    """By node: the order that was handed over last."""
+    supplies: dict[str, str] = field(default_factory=dict)
+    """By node: the Supply that it was pinned to."""
     cancelled: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
+    paused: set[str] = field(default_factory=set)
     reasons: dict[str, str] = field(default_factory=dict)
+    answering: bool = False
+    """Whether every Task that is handed over ends at once."""
+    script: dict[str, list[Failure]] = field(default_factory=dict)
+    """By node: the failures with which its next Tasks end."""
     fault: Fault | None = None
     """What every submission raises, if anything."""
+    unpriced: set[str] = field(default_factory=set)
     during_submit: Callable[[], Awaitable[None]] | None = None
     """What happens while a submission is on its way."""
 
-    async def validate(self, tenant: str, order: Order) -> None:
-        """Accept what the model's name does not forbid."""
+    async def validate(self, tenant: str, order: Order) -> Estimate:
+        """Accept what the model's name does not forbid; two attempts at one unit each."""
         if order.model == "unknown":
             raise Fault.of("model_not_published", "no such model")
+        if order.model in self.unpriced:
+            return Estimate(None, 2, f"no supply of {order.model} has a price")
+        return Estimate(PRICE * 2, 2)
 
-    async def submit(self, run: Run) -> None:
-        """Note the Task."""
+    async def submit(self, plan: Plan, run: Run, node: Node) -> None:
+        """Note the Task; the same one twice is one."""
         if self.fault is not None:
             raise self.fault
-        self.submitted.append(run.node.task_id)
+        self.submitted.append(node.task_id)
+        self.orders[node.id] = order = order_of(plan, run, node)
+        self.supplies[node.id] = node.supply
+        if self.answering and node.task_id not in self.views:
+            self.views[node.task_id] = self._ended(node, order)
         if self.during_submit is not None:
             await self.during_submit()
 
-    async def withdraw(self, run: Run) -> None:
+    def _ended(self, node: Node, order: Order) -> TaskView:
+        failures = self.script.get(node.id, [])
+        failure = failures.pop(0) if failures else None
+        supply = node.supply or "a/one"
+        cost = None if failure is not None else PRICE
+        state = "succeeded" if failure is None else "unresolved" if failure == DOUBTED else "failed"
+        attempt = AttemptView(f"{node.task_id}-1", 1, supply, "a", state, PRICE, cost, failure)
+        if failure is not None:
+            return TaskView(node.task_id, 3, "failed", None, attempts=(attempt,), failure=failure)
+        made = Artifact(digest([order.model, order.input, supply]), "image/png", 100)
+        return TaskView(node.task_id, 3, "succeeded", PRICE, attempts=(attempt,), artifacts=(made,))
+
+    async def withdraw(self, plan: Plan, run: Run, node: Node) -> None:
         """A Task that ends unsent, unless there is one."""
-        self.withdrawn.append(run.node.task_id)
-        self.views.setdefault(run.node.task_id, TaskView(run.node.task_id, 2, "cancelled", None))
+        self.withdrawn.append(node.task_id)
+        self.views.setdefault(node.task_id, TaskView(node.task_id, 2, "cancelled", None))
 
     async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
         """Those that are known."""
@@ -53,3 +94,86 @@ class FakeRouting:
     async def cancel(self, task_id: str) -> None:
         """Note the wish."""
         self.cancelled.append(task_id)
+
+    async def pause(self, task_ids: Sequence[str], paused: bool) -> None:
+        """Note what is held."""
+        self.paused = self.paused | set(task_ids) if paused else self.paused - set(task_ids)
+
+
+@dataclass
+class FakeBudgets:
+    """Implements `ports.Budgets` with one account for each production."""
+
+    hard: dict[str, Decimal] = field(default_factory=dict)
+    soft: dict[str, Decimal] = field(default_factory=dict)
+    held: dict[str, tuple[str, Decimal]] = field(default_factory=dict)
+    spent: dict[str, Decimal] = field(default_factory=dict)
+    over: set[str] = field(default_factory=set)
+    """Holds that have ended."""
+    told_soft: set[str] = field(default_factory=set)
+
+    async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
+        """Once."""
+        assert plan.budget is not None
+        if plan.budget.cost is not None:
+            self.hard.setdefault(budget_id, plan.budget.cost)
+        if plan.budget.soft is not None:
+            self.soft.setdefault(budget_id, plan.budget.soft)
+
+    async def make_node(self, budget_id: str, parent: str, tenant: str, spec: Spec, currency: str) -> None:
+        """The level below is not counted here."""
+
+    async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
+        """All or nothing."""
+        root = budget_id.partition("/")[0]
+        if hold_id not in self.held:
+            taken = self._taken(root)
+            if root in self.hard and taken + cost.amount > self.hard[root]:
+                return Refused(root, "episode", "cost", f"{root}: {taken} of {self.hard[root]} are taken")
+            self.held[hold_id] = (root, cost.amount)
+        return Held(budget_id, cost, attempts, self._newly_soft(root))
+
+    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Sequence[str]:
+        """Once."""
+        root, _ = self.held[hold_id]
+        if hold_id not in self.over:
+            self.over.add(hold_id)
+            self.spent[root] = self.spent.get(root, Decimal(0)) + (cost.amount if cost is not None else 0)
+        return self._newly_soft(root)
+
+    async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
+        """The new limit."""
+        self.hard[budget_id] = cost.amount
+
+    def _taken(self, root: str) -> Decimal:
+        open_holds = (amount for hold, (at, amount) in self.held.items() if at == root and hold not in self.over)
+        return self.spent.get(root, Decimal(0)) + sum(open_holds, Decimal(0))
+
+    def _newly_soft(self, root: str) -> tuple[str, ...]:
+        if root in self.soft and self._taken(root) >= self.soft[root] and root not in self.told_soft:
+            self.told_soft.add(root)
+            return (root,)
+        return ()
+
+
+@dataclass
+class FakeExaminer:
+    """Implements `ports.Examiner`: everything is a sound picture, but for what the test says."""
+
+    facts: dict[str, Facts] = field(default_factory=dict)
+
+    async def examine(self, tenant: str, artifact: Artifact, readers: Collection[str] = ()) -> Facts:
+        """What was said of it."""
+        sound = Facts(artifact.sha256, artifact.media_type, 100, width=640, height=360)
+        return self.facts.get(artifact.sha256, sound)
+
+
+@dataclass
+class FakeAlerts:
+    """Implements `ports.Alerts`."""
+
+    told: list[tuple[Any, ...]] = field(default_factory=list)
+
+    async def tell(self, kind: str, severity: str, subject: str, message: str, cause: str, link: str) -> None:
+        """Note it."""
+        self.told.append((kind, subject))

@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from libs.kernel.canonical import plain
 from libs.kernel.money import Money
-from services.runs.domain import engine
+from services.runs.domain import hearing
+from services.runs.domain.engine import next_commands
+from services.runs.domain.history import applied, rebuilt
+from services.runs.domain.plan import MAIN
+from services.runs.domain.reading.production import single_plan
 from services.runs.domain.run import (
-    MAIN,
     TERMINAL_KINDS,
     TERMINAL_STATES,
     Artifact,
@@ -22,26 +26,39 @@ from services.runs.domain.run import (
     Order,
     Run,
     RunState,
-    Usage,
 )
 from services.runs.domain.task_view import AttemptView, TaskView
-from tests.unit.runs.rebuild import rebuild
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-NOTHING = Money.zero("CNY")
+Change = tuple[Run, tuple[Draft, ...]]
 CLIP = Artifact("a" * 64, "video/mp4", 1000)
 LAST = Failure("supply", "supply", True, "provider_error", "the last one")
+
+
+PLAN = single_plan("clip", {"prompt": "x"})
 
 
 def new_run() -> Run:
     """A Run as it is created."""
     order = Order("clip", {"prompt": "x"})
-    return Run("r", "t", RunState.PENDING, order, Node(MAIN, "generate", "task"), NOW, Usage(NOTHING))
+    return Run("r", "t", RunState.PENDING, order, {MAIN: Node(MAIN, "generate", "task")}, NOW)
+
+
+def started(run: Run) -> Change:
+    """Routing has taken its Task."""
+    drafts = hearing.submitted(PLAN, run, run.node, NOW)
+    return applied(run, drafts, NOW), drafts
+
+
+def followed(run: Run, task: TaskView) -> Change:
+    """Its Task is seen."""
+    drafts = hearing.followed(PLAN, run, run.node, task, (), NOW)
+    return applied(run, drafts, NOW), drafts
 
 
 def running() -> Run:
     """The same, handed to routing."""
-    return engine.started(new_run(), NOW)[0]
+    return started(new_run())[0]
 
 
 def attempt(number: int, state: str, failure: Failure | None = None) -> AttemptView:
@@ -62,15 +79,15 @@ def kinds(drafts: tuple[Draft, ...]) -> list[str]:
 
 def test_a_run_starts_with_its_node() -> None:
     """EVENT-2: routing's acceptance is told as run_started, node_ready, node_started, once."""
-    run, drafts = engine.started(new_run(), NOW)
+    run, drafts = started(new_run())
     assert kinds(drafts) == ["run_started", "node_ready", "node_started"]
     assert drafts[-1].data["task_id"] == "task"
-    assert engine.started(run, NOW) == (run, ())
+    assert started(run) == (run, ())
 
 
 def test_a_success_carries_its_result() -> None:
     """RUN-1: a succeeded Task ends the Run with artifacts, cost and one terminal event."""
-    run, drafts = engine.followed(running(), task(2, "succeeded", attempt(1, "succeeded"), artifacts=(CLIP,)), NOW)
+    run, drafts = followed(running(), task(2, "succeeded", attempt(1, "succeeded"), artifacts=(CLIP,)))
     assert kinds(drafts) == [
         "attempt_started",
         "attempt_finished",
@@ -87,7 +104,7 @@ def test_a_success_carries_its_result() -> None:
 def test_used_up_attempts_fail_with_the_last_code() -> None:
     """RUN-1a: no retry above the Task; every attempt is told, and the Run fails with the last code."""
     tries = (attempt(1, "failed", replace(LAST, code="rate_limited")), attempt(2, "failed", LAST))
-    run, drafts = engine.followed(running(), task(3, "failed", *tries, failure=LAST), NOW)
+    run, drafts = followed(running(), task(3, "failed", *tries, failure=LAST))
     assert kinds(drafts).count("attempt_finished") == 2
     assert run.state is RunState.FAILED
     assert run.failure == LAST
@@ -96,7 +113,7 @@ def test_used_up_attempts_fail_with_the_last_code() -> None:
 def test_a_passed_deadline_is_a_timeout() -> None:
     """RUN-1a: deadline_s ends `timed_out` with deadline_exceeded."""
     late = Failure("request", "request", False, "deadline_exceeded", "too late")
-    run, drafts = engine.followed(running(), task(2, "failed", failure=late), NOW)
+    run, drafts = followed(running(), task(2, "failed", failure=late))
     assert run.state is RunState.TIMED_OUT
     assert kinds(drafts)[-1] == "run_timed_out"
 
@@ -105,7 +122,7 @@ def test_a_degraded_result_says_so() -> None:
     """TIER-6: a degraded result is never shown as exact."""
     lost = {"degraded": True, "requested_profile": "933", "actual_profile": "900"}
     view = task(2, "succeeded", attempt(1, "succeeded"), dropped_inputs=("reference_videos",), **lost)
-    run, _ = engine.followed(running(), view, NOW)
+    run, _ = followed(running(), view)
     assert run.result is not None
     assert (run.result.degraded, run.result.requested_profile, run.result.actual_profile) == (True, "933", "900")
     assert run.result.dropped_inputs == ("reference_videos",)
@@ -114,29 +131,36 @@ def test_a_degraded_result_says_so() -> None:
 def test_a_waiting_reason_is_told_when_it_changes() -> None:
     """ATT-10: the one current reason is on the node, and each change of it is one event."""
     full = task(2, "queued", waiting_reason="capacity: supply s1 concurrency 5 of 5")
-    run, drafts = engine.followed(running(), full, NOW)
+    run, drafts = followed(running(), full)
     assert kinds(drafts) == ["node_waiting"]
     assert run.node.waiting_reason == full.waiting_reason
-    again, more = engine.followed(run, replace(full, revision=3), NOW)
-    assert more == ()
-    assert again.node.task_revision == 3
+    assert followed(run, replace(full, revision=3)) == (run, ())
 
 
-def test_an_old_revision_changes_nothing() -> None:
-    """EVENT-1: a view that comes late tells nothing twice."""
-    run, _ = engine.followed(running(), task(5, "running", attempt(1, "accepted")), NOW)
-    assert engine.followed(run, task(4, "queued"), NOW) == (run, ())
+def test_a_view_that_comes_late_tells_nothing_twice() -> None:
+    """EVENT-1: an attempt is told once, whatever is seen again."""
+    seen = task(5, "running", attempt(1, "accepted"))
+    run, _ = followed(running(), seen)
+    assert followed(run, seen) == (run, ())
+    assert followed(run, task(4, "queued")) == (run, ())
+
+
+def test_an_answer_to_another_task_changes_nothing() -> None:
+    """RUN-8: what an earlier try of a node was answered with is dropped."""
+    run = running()
+    assert followed(run, replace(task(9, "succeeded", artifacts=(CLIP,)), id="another")) == (run, ())
 
 
 def test_a_run_at_rest_never_changes() -> None:
     """EVENT-1: one terminal event; whatever is seen later is nothing to a Run that has ended."""
-    run, _ = engine.followed(running(), task(2, "cancelled"), NOW)
+    run, _ = followed(running(), task(2, "cancelled"))
     assert run.state is RunState.CANCELLED
     later = task(9, "succeeded", attempt(1, "succeeded"), artifacts=(CLIP,))
-    assert engine.followed(run, later, NOW) == (run, ())
-    assert engine.started(run, NOW) == (run, ())
-    assert engine.refused(run, LAST, NOW) == (run, ())
-    assert engine.cancelled_before_start(run, NOW) == (run, ())
+    assert followed(run, later) == (run, ())
+    assert started(run) == (run, ())
+    assert hearing.refused(PLAN, run, run.node, LAST, NOW) == ()
+    assert hearing.withdrawn(PLAN, run, run.node, NOW) == ()
+    assert next_commands(PLAN, run, NOW, str) == ()
 
 
 ATTEMPT_STATES = ["submitting", "accepted", "running", "failed", "submission_uncertain", "not_accepted", "succeeded"]
@@ -153,9 +177,9 @@ HISTORIES = st.lists(
 @given(HISTORIES, st.sampled_from(["succeeded", "failed", "cancelled"]))
 def test_the_history_rebuilds_the_run(history: list[tuple[str, list[str], str]], end: str) -> None:
     """EVENT-3: whatever revisions were seen, the events alone give the Run's state, without gap, with one end."""
-    run, drafts = engine.created(new_run())
-    told = [*drafts]
-    run, drafts = engine.started(run, NOW)
+    run = new_run()
+    told = [*hearing.created(run)]
+    run, drafts = started(run)
     told += drafts
     views = [
         task(number, state, *(attempt(i, kind) for i, kind in enumerate(tries)), waiting_reason=reason)
@@ -163,27 +187,19 @@ def test_the_history_rebuilds_the_run(history: list[tuple[str, list[str], str]],
     ]
     last = task(99, end, artifacts=(CLIP,), failure=LAST if end == "failed" else None)
     for view in [*views, last, *views]:
-        run, drafts = engine.followed(run, view, NOW)
+        run, drafts = followed(run, view)
         told += drafts
-    events = [Event(str(n), "r", n, draft.kind, draft.data, NOW) for n, draft in enumerate(told, start=1)]
-    rebuilt = rebuild(events)
-    assert rebuilt.state is run.state
-    assert rebuilt.node_state is run.node.state
-    assert rebuilt.task_id == run.node.task_id
-    assert run.usage.cost is not None
-    assert rebuilt.cost == run.usage.cost.to_json()["amount"]
-    assert len(rebuilt.attempts) == len({name for name, _ in rebuilt.attempts}) == len(run.node.attempts)
-    assert rebuilt.artifacts == tuple(artifact.sha256 for artifact in (run.result.artifacts if run.result else ()))
+    events = [Event(str(n), "r", n, draft.kind, plain(draft.data), NOW) for n, draft in enumerate(told, start=1)]
+    assert rebuilt(events) == replace(run, last_sequence=len(events))
     assert sum(event.kind in TERMINAL_KINDS.values() for event in events) == 1
     assert run.state in TERMINAL_STATES
 
 
 def test_a_gap_is_noticed() -> None:
-    """EVENT-1: the rebuilding refuses a history with a gap or with something after the end."""
-    first = Event("1", "r", 1, "run_created", {}, NOW)
+    """EVENT-1: the rebuilding refuses a history with a gap."""
+    created = hearing.created(new_run())[0]
+    first = Event("1", "r", 1, created.kind, plain(created.data), NOW)
     with pytest.raises(ValueError, match="follows"):
-        rebuild([first, Event("3", "r", 3, "run_started", {}, NOW)])
-    facts = {"cost": NOTHING.to_json(), "error": None}
-    ended = [first, Event("2", "r", 2, "run_cancelled", facts, NOW), Event("3", "r", 3, "run_started", {}, NOW)]
-    with pytest.raises(ValueError, match="after the end"):
-        rebuild(ended)
+        rebuilt([first, Event("3", "r", 3, "run_started", {}, NOW)])
+    with pytest.raises(ValueError, match="at least one"):
+        rebuilt([])

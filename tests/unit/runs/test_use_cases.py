@@ -1,16 +1,13 @@
 """Creating, carrying on, joining, streaming and cancelling Runs."""
 
 import asyncio
-from dataclasses import dataclass, field
 from decimal import Decimal
 
 import pytest
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from libs.kernel.world import World
-from services.runs.app.advance_runs import Advance
-from services.runs.app.cancel_run import cancel_run
+from services.runs.app.command_run import cancel_run
 from services.runs.app.create_run import create_run
 from services.runs.app.find_run import find_run
 from services.runs.app.hub import Hub
@@ -19,39 +16,25 @@ from services.runs.app.read_run import read_run
 from services.runs.app.stream_events import list_events, stream_events
 from services.runs.domain.run import Order, Run, RunState
 from services.runs.domain.task_view import TaskView
-from services.runs.store.memory import MemoryRuns
-from tests.support.worlds import steered_world
-from tests.unit.runs.fakes import FakeRouting
+from tests.unit.runs.fakes import OUT_OF_ORDER
+from tests.unit.runs.house import House
 
 COST = Money("CNY", Decimal("5.00"))
 
 
-@dataclass
-class House:
-    """The context without its wire."""
-
-    world: World = field(default_factory=lambda: steered_world()[0])
-    routing: FakeRouting = field(default_factory=FakeRouting)
-
-    def __post_init__(self) -> None:
-        self.runs = MemoryRuns(self.world.ids)
-        self.hub = Hub(self.runs)
-        self.advance = Advance(self.runs, self.routing, self.hub, self.world)
-
-    async def create(self, model: str = "clip", tenant: str = "a") -> Run:
-        """A new Run."""
-        order = Order(model, {"prompt": "x"})
-        return (await create_run(self.runs, self.routing, self.world, tenant=tenant, order=order, labels={}))[0]
+class Generations(House):
+    """A house of single generations."""
 
     async def end(self, run: Run, state: str = "succeeded") -> None:
         """Let routing end the Run's Task, and see it."""
-        self.routing.views[run.node.task_id] = TaskView(run.node.task_id, 9, state, COST)
+        failure = OUT_OF_ORDER if state == "failed" else None
+        self.routing.views[run.node.task_id] = TaskView(run.node.task_id, 9, state, COST, failure=failure)
         await self.advance.follow_running()
 
 
 async def test_what_can_never_be_served_is_refused_at_once() -> None:
     """EDG-2: a model that is not published is told to the caller, and no Run exists."""
-    house = House()
+    house = Generations()
     with pytest.raises(Fault) as caught:
         await house.create("unknown")
     assert caught.value.code == "model_not_published"
@@ -60,7 +43,7 @@ async def test_what_can_never_be_served_is_refused_at_once() -> None:
 
 async def test_a_known_key_is_answered_before_the_order_is_looked_at() -> None:
     """IDEM-1: the same key and body replay though the model has gone; another body is a conflict, whatever is in it."""
-    house = House()
+    house = Generations()
     arguments = {"tenant": "a", "labels": {}, "key": "k"}
     order = Order("clip", {"prompt": "x"})
     first, replayed = await create_run(
@@ -77,7 +60,7 @@ async def test_a_known_key_is_answered_before_the_order_is_looked_at() -> None:
 
 async def test_a_new_run_is_pending_and_then_handed_over_once() -> None:
     """EDG-4: creation answers `pending`; the tick hands the Task over, and a second tick does nothing."""
-    house = House()
+    house = Generations()
     run = await house.create()
     assert run.state is RunState.PENDING
     assert await house.advance.submit_pending()
@@ -88,9 +71,9 @@ async def test_a_new_run_is_pending_and_then_handed_over_once() -> None:
 
 async def test_a_crash_between_hand_over_and_record_submits_the_same_task() -> None:
     """RUN-6: the Task's id is chosen before, so handing over again is the same Task."""
-    house = House()
+    house = Generations()
     run = await house.create()
-    await house.routing.submit(run)  # what a process that died before its commit had done
+    await house.routing.submit(house.plan(run), run, run.node)  # what a process that died before its commit had done
     await house.advance.submit_pending()
     assert set(house.routing.submitted) == {run.node.task_id}
     assert [event.kind for event in await house.runs.events(run.id, 0, 10)].count("node_started") == 1
@@ -98,7 +81,7 @@ async def test_a_crash_between_hand_over_and_record_submits_the_same_task() -> N
 
 async def test_routing_that_is_away_delays_and_a_refusal_fails() -> None:
     """EDG-4: a fault that may pass leaves the Run pending; one that will not is data on the Run."""
-    house = House()
+    house = Generations()
     run = await house.create()
     house.routing.fault = Fault.of("governance_backend_down", "away")
     await house.advance.submit_pending()
@@ -113,7 +96,7 @@ async def test_routing_that_is_away_delays_and_a_refusal_fails() -> None:
 
 async def test_a_reader_is_told_why_the_run_waits_now() -> None:
     """ATT-10: routing is asked for the reason of this moment; while it is away, the reason that it told last stands."""
-    house = House()
+    house = Generations()
     run = await house.create()
     await house.advance.submit_pending()
     task_id = run.node.task_id
@@ -127,13 +110,13 @@ async def test_a_reader_is_told_why_the_run_waits_now() -> None:
 
 async def test_another_tenants_run_is_not_found() -> None:
     """AUTH-1: reading, joining, streaming and cancelling another's Run is not_found."""
-    house = House()
+    house = Generations()
     run = await house.create(tenant="a")
     calls = [
         find_run(house.runs, "b", run.id),
         join_run(house.runs, house.hub, "b", run.id, 1),
         list_events(house.runs, "b", run.id, 0, 10),
-        cancel_run(house.runs, house.world, "b", run.id),
+        cancel_run(house.desk, "b", run.id),
         anext(stream_events(house.runs, house.hub, "b", run.id, 0)),
     ]
     for call in calls:
@@ -144,7 +127,7 @@ async def test_another_tenants_run_is_not_found() -> None:
 
 async def test_a_join_answers_when_the_run_rests() -> None:
     """EDG-2: join waits for the end, woken by the commit."""
-    house = House()
+    house = Generations()
     run = await house.create()
     await house.advance.submit_pending()
     joined = asyncio.create_task(join_run(house.runs, house.hub, "a", run.id, 60))
@@ -156,7 +139,7 @@ async def test_a_join_answers_when_the_run_rests() -> None:
 
 async def test_a_join_that_waits_in_vain_says_join_timeout() -> None:
     """EDG-2: 504 join_timeout, retryable; the Run goes on."""
-    house = House()
+    house = Generations()
     run = await house.create()
     with pytest.raises(Fault) as caught:
         await join_run(house.runs, house.hub, "a", run.id, 0.01)
@@ -166,7 +149,7 @@ async def test_a_join_that_waits_in_vain_says_join_timeout() -> None:
 
 async def test_a_stream_tells_everything_once_and_ends() -> None:
     """SSE-3: from any cursor the rest arrives in order, without gap or repetition, and the stream closes at the end."""
-    house = House()
+    house = Generations()
     run = await house.create()
 
     async def collect(after: int) -> list[int]:
@@ -187,9 +170,9 @@ async def test_a_stream_tells_everything_once_and_ends() -> None:
 
 async def test_events_of_another_process_are_found_by_the_poll() -> None:
     """SSE-3: without any hint the poll finds what another replica committed."""
-    house = House()
+    house = Generations()
     run = await house.create()
-    other = Advance(house.runs, house.routing, Hub(house.runs), house.world)
+    other = house.beside()
     joined = asyncio.create_task(join_run(house.runs, house.hub, "a", run.id, 60))
     await asyncio.sleep(0)
     await other.submit_pending()
@@ -202,7 +185,7 @@ async def test_events_of_another_process_are_found_by_the_poll() -> None:
 @pytest.mark.parametrize("after", [-1, 99])
 async def test_a_cursor_that_lies_ahead_is_refused(after: int) -> None:
     """SSE-5: a cursor beyond the newest event is malformed_request."""
-    house = House()
+    house = Generations()
     run = await house.create()
     with pytest.raises(Fault) as caught:
         await list_events(house.runs, "a", run.id, after, 10)
@@ -211,26 +194,26 @@ async def test_a_cursor_that_lies_ahead_is_refused(after: int) -> None:
 
 async def test_a_cancel_before_the_start_ends_the_run_and_calls_nobody() -> None:
     """ATT-8: what was never handed over is handed over as cancelled, and ends so; cancelling again is harmless."""
-    house = House()
+    house = Generations()
     run = await house.create()
-    assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
-    assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
+    assert (await cancel_run(house.desk, "a", run.id)).cancel_requested
+    assert (await cancel_run(house.desk, "a", run.id)).cancel_requested
     await house.advance.submit_pending()
     assert (await find_run(house.runs, "a", run.id)).state is RunState.PENDING
     await house.advance.submit_pending()
-    assert (await cancel_run(house.runs, house.world, "a", run.id)).state is RunState.CANCELLED
+    assert (await cancel_run(house.desk, "a", run.id)).state is RunState.CANCELLED
     assert (house.routing.submitted, house.routing.cancelled) == ([], [])
     assert house.routing.withdrawn == [run.node.task_id]
 
 
 async def test_no_task_comes_to_life_behind_a_cancelled_run() -> None:
     """ATT-8: a process that stands still while it hands a Task over finds it cancelled; the Run did not end first."""
-    house = House()
+    house = Generations()
     run = await house.create()
 
     async def cancel_elsewhere() -> None:
         house.routing.during_submit = None
-        await cancel_run(house.runs, house.world, "a", run.id)
+        await cancel_run(house.desk, "a", run.id)
         for _ in range(2):
             await house.advance.submit_pending()
             assert house.routing.withdrawn == [run.node.task_id]
@@ -242,12 +225,12 @@ async def test_no_task_comes_to_life_behind_a_cancelled_run() -> None:
 
 async def test_a_cancel_that_meets_the_handing_over_reaches_the_task() -> None:
     """ATT-8: no Run is cancelled while its Task goes on, unknown to anybody, and is paid for."""
-    house = House()
+    house = Generations()
     run = await house.create()
 
     async def cancel_meanwhile() -> None:
         house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 1, "queued", None)
-        await cancel_run(house.runs, house.world, "a", run.id)
+        await cancel_run(house.desk, "a", run.id)
 
     house.routing.during_submit = cancel_meanwhile
     await house.advance.submit_pending()
@@ -259,10 +242,10 @@ async def test_a_cancel_that_meets_the_handing_over_reaches_the_task() -> None:
 
 async def test_a_cancel_finds_the_task_that_a_dead_process_handed_over() -> None:
     """ATT-8, RUN-6: a crash between the handing over and its record leaves no Task behind."""
-    house = House()
+    house = Generations()
     run = await house.create()
     house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 1, "queued", None)
-    await cancel_run(house.runs, house.world, "a", run.id)
+    await cancel_run(house.desk, "a", run.id)
     await house.advance.submit_pending()
     assert (house.routing.submitted, house.routing.cancelled) == ([], [run.node.task_id])
     assert (await find_run(house.runs, "a", run.id)).state is RunState.RUNNING
@@ -270,11 +253,11 @@ async def test_a_cancel_finds_the_task_that_a_dead_process_handed_over() -> None
 
 async def test_a_cancel_holds_for_a_run_that_stands_in_the_list_behind_another() -> None:
     """ATT-8: the list of pending Runs is older than a cancel that comes while the first of them is handed over."""
-    house = House()
+    house = Generations()
     first, second = await house.create(), await house.create()
 
     async def cancel_the_other() -> None:
-        await cancel_run(house.runs, house.world, "a", second.id)
+        await cancel_run(house.desk, "a", second.id)
 
     house.routing.during_submit = cancel_the_other
     await house.advance.submit_pending()
@@ -285,11 +268,11 @@ async def test_a_cancel_holds_for_a_run_that_stands_in_the_list_behind_another()
 
 async def test_a_cancel_is_passed_on_until_the_task_ends() -> None:
     """ATT-8: the flag is durable: every tick asks routing again until the Task ends; the Run ends as it did."""
-    house = House()
+    house = Generations()
     run = await house.create()
     await house.advance.submit_pending()
     house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 2, "running", COST)
-    assert (await cancel_run(house.runs, house.world, "a", run.id)).cancel_requested
+    assert (await cancel_run(house.desk, "a", run.id)).cancel_requested
     await house.advance.follow_running()
     await house.advance.follow_running()
     assert house.routing.cancelled == [run.node.task_id] * 2
@@ -299,18 +282,18 @@ async def test_a_cancel_is_passed_on_until_the_task_ends() -> None:
 
 async def test_a_finished_run_cannot_be_cancelled() -> None:
     """ATT-8: a cancel that lost the race is told so: run_terminal."""
-    house = House()
+    house = Generations()
     run = await house.create()
     await house.advance.submit_pending()
     await house.end(run)
     with pytest.raises(Fault) as caught:
-        await cancel_run(house.runs, house.world, "a", run.id)
+        await cancel_run(house.desk, "a", run.id)
     assert caught.value.code == "run_terminal"
 
 
 async def test_nobody_is_watched_after_leaving() -> None:
     """SSE-4: a client that leaves costs nothing afterwards: the poll asks for nobody."""
-    house = House()
+    house = Generations()
     run = await house.create()
     stream = stream_events(house.runs, house.hub, "a", run.id, 0)
     await anext(stream)
@@ -320,7 +303,7 @@ async def test_nobody_is_watched_after_leaving() -> None:
 
 async def test_without_hints_the_poll_alone_ends_a_wait() -> None:
     """ATT-9, EVENT-1: an own commit wakes nobody when hints are off; the next look at the store does."""
-    house = House()
+    house = Generations()
     run = await house.create()
     quiet = Hub(house.runs, hints=False)
     with quiet.watching(run.id):

@@ -6,20 +6,24 @@ from datetime import UTC, datetime
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
 from pointsman.routing.v1 import task_pb2
-from services.runs import wire
-from services.runs.domain import engine
-from services.runs.domain.run import MAIN, Node, Order, Run, RunState, Usage
+from services.runs.domain import hearing
+from services.runs.domain.history import applied
+from services.runs.domain.plan import MAIN
+from services.runs.domain.reading.production import single_plan
+from services.runs.domain.run import Node, Order, Run, RunState
+from services.runs.wire import runs as wire
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_a_task_is_named_once_routing_has_it() -> None:
     """ATT-8: a Run that was cancelled before the start names no Task, for none can be read; a started one does."""
-    node = Node(MAIN, "generate", task_id="t")
-    run = Run("r", "a", RunState.PENDING, Order("clip", {}), node, NOW, Usage())
-    cancelled, _ = engine.cancelled_before_start(replace(run, cancel_requested=True), NOW)
-    started, _ = engine.started(run, NOW)
-    named = [wire.run_to_proto(seen).nodes[0].task_id for seen in (run, cancelled, started)]
+    run = Run("r", "a", RunState.PENDING, Order("clip", {}), {MAIN: Node(MAIN, "generate", task_id="t")}, NOW)
+    plan = single_plan("clip", {})
+    asked = replace(run, cancel_requested=True)
+    cancelled = applied(asked, hearing.withdrawn(plan, asked, run.node, NOW), NOW)
+    started = applied(run, hearing.submitted(plan, run, run.node, NOW), NOW)
+    named = [wire.run_to_proto(plan, seen, NOW).nodes[0].task_id for seen in (run, cancelled, started)]
     assert named == ["", "", "t"]
 
 

@@ -1,10 +1,13 @@
 """Proto <-> domain, and nothing else."""
 
 from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
 
 from libs.faults.failures import failure_from_proto, failure_to_proto, sentence
 from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
+from libs.kernel.money import Money
 from libs.rpc.values import (
     money_from_proto,
     money_to_proto,
@@ -16,8 +19,11 @@ from libs.rpc.values import (
 from pointsman.common.v1 import artifact_pb2, failure_pb2
 from pointsman.routing.v1 import routing_service_pb2, task_pb2
 from pointsman.runs.v1 import run_pb2, runs_service_pb2
+from services.runs.app.redrive_run import Redrive, Touched
+from services.runs.domain.plan import Plan
+from services.runs.domain.readiness import waiting_reason
 from services.runs.domain.run import Artifact, Event, Failure, Node, Order, Result, Run, RunState
-from services.runs.domain.task_view import AttemptView, TaskView
+from services.runs.domain.task_view import AttemptView, Estimate, TaskView
 
 
 def order_from_proto(request: runs_service_pb2.CreateRunRequest) -> Order:
@@ -34,12 +40,41 @@ def order_from_proto(request: runs_service_pb2.CreateRunRequest) -> Order:
     )
 
 
+def production_from_proto(request: runs_service_pb2.CreateRunRequest) -> dict[str, Any] | None:
+    """The production document; None for a single generation."""
+    return struct_to_dict(request.production) if request.HasField("production") else None
+
+
+def redrive_from_proto(request: runs_service_pb2.RedriveRunRequest) -> Redrive:
+    """What is to run again."""
+    return Redrive(
+        node=request.node_id,
+        reason=request.reason,
+        input=struct_to_dict(request.input) if request.HasField("input") else None,
+        supply=request.supply_id,
+        command_id=request.request_id,
+    )
+
+
+def redriven_to_proto(
+    run: run_pb2.Run, reached: Iterable[Touched], cost: Money | None
+) -> runs_service_pb2.RedriveRunResponse:
+    """What a redrive reaches, and what that may cost."""
+    affected = [
+        runs_service_pb2.AffectedNode(node_id=each.node, effect=each.effect, cost=money_to_proto(each.cost))
+        for each in reached
+    ]
+    return runs_service_pb2.RedriveRunResponse(run=run, affected_nodes=affected, cost=money_to_proto(cost))
+
+
 def _priority_name(priority: task_pb2.Priority.ValueType) -> str:
     name = task_pb2.Priority.Name(priority).removeprefix("PRIORITY_").lower()
     return "" if name == "unspecified" else name
 
 
-def submission(tenant: str, order: Order) -> routing_service_pb2.SubmitTaskRequest:
+def submission(
+    tenant: str, order: Order, *, supply: str = "", attempts: int = 0, hold: str = ""
+) -> routing_service_pb2.SubmitTaskRequest:
     """The order as routing takes it; ids are the caller's to add."""
     priority = task_pb2.Priority.Value(f"PRIORITY_{(order.priority or 'unspecified').upper()}")
     return routing_service_pb2.SubmitTaskRequest(
@@ -51,8 +86,17 @@ def submission(tenant: str, order: Order) -> routing_service_pb2.SubmitTaskReque
             billing_mode=order.billing_mode,
             priority=priority,
             deadline_time=time_to_proto(order.deadline),
+            supply_id=supply,
+            max_attempts=attempts,
+            hold_id=hold,
         ),
     )
+
+
+def estimate_from_proto(estimate: routing_service_pb2.Estimate) -> Estimate:
+    """What a Task may cost at worst."""
+    worst = money_from_proto(estimate.worst_cost) if estimate.HasField("worst_cost") else None
+    return Estimate(worst, estimate.max_attempts, estimate.unpriced_reason)
 
 
 def task_from_proto(task: task_pb2.Task) -> TaskView:
@@ -86,6 +130,7 @@ def _attempt(attempt: task_pb2.Attempt) -> AttemptView:
         quote=money_from_proto(attempt.quote),
         cost=money_from_proto(attempt.cost),
         failure=_failure(attempt.failure) if attempt.HasField("failure") else None,
+        provider_task_id=attempt.provider_task_id,
     )
 
 
@@ -98,7 +143,8 @@ def _failure(failure: failure_pb2.Failure) -> Failure:
     return Failure(fault.category.value, fault.scope.value, fault.retryable, fault.code, sentence(fault))
 
 
-def _failure_to_proto(failure: Failure | None) -> failure_pb2.Failure | None:
+def failure_to_proto_message(failure: Failure | None) -> failure_pb2.Failure | None:
+    """Why something ended, or None."""
     if failure is None:
         return None
     fault = Fault(
@@ -111,15 +157,16 @@ def _failure_to_proto(failure: Failure | None) -> failure_pb2.Failure | None:
     return failure_to_proto(fault)
 
 
-def _artifacts_to_proto(artifacts: Iterable[Artifact]) -> list[artifact_pb2.Artifact]:
+def artifacts_to_proto(artifacts: Iterable[Artifact]) -> list[artifact_pb2.Artifact]:
+    """Artifacts by digest."""
     return [
         artifact_pb2.Artifact(sha256=item.sha256, media_type=item.media_type, size_bytes=item.size_bytes)
         for item in artifacts
     ]
 
 
-def run_to_proto(run: Run) -> run_pb2.Run:
-    """A Run as callers see it."""
+def run_to_proto(plan: Plan, run: Run, now: datetime) -> run_pb2.Run:
+    """A Run as callers see it, with the reason for which each node waits at this moment."""
     return run_pb2.Run(
         id=run.id,
         tenant=run.tenant,
@@ -128,15 +175,19 @@ def run_to_proto(run: Run) -> run_pb2.Run:
         create_time=time_to_proto(run.created_at),
         start_time=time_to_proto(run.started_at),
         finish_time=time_to_proto(run.finished_at),
-        failure=_failure_to_proto(run.failure),
+        failure=failure_to_proto_message(run.failure),
         result=_result_to_proto(run.result),
         usage=run_pb2.RunUsage(
             cost=money_to_proto(run.usage.cost), attempts=run.usage.attempts, supply_id=run.usage.supply
         ),
-        nodes=[_node_to_proto(run.node, handed_over=run.started_at is not None)],
+        nodes=[_node_to_proto(plan, run, node, now) for node in run.nodes.values()],
         labels=dict(run.labels),
         last_sequence=run.last_sequence,
         input=struct_from(run.order.input),
+        production=struct_from(run.production) if run.production is not None else None,
+        budget_id=run.budget_id,
+        pending_steering_count=len(run.steering),
+        backpressure=run.backpressure,
     )
 
 
@@ -144,7 +195,7 @@ def _result_to_proto(result: Result | None) -> run_pb2.RunResult | None:
     if result is None:
         return None
     return run_pb2.RunResult(
-        artifacts=_artifacts_to_proto(result.artifacts),
+        artifacts=artifacts_to_proto(result.artifacts),
         output=struct_from(result.output),
         degraded=result.degraded,
         requested_profile=result.requested_profile,
@@ -153,16 +204,31 @@ def _result_to_proto(result: Result | None) -> run_pb2.RunResult | None:
     )
 
 
-def _node_to_proto(node: Node, handed_over: bool) -> run_pb2.Node:
+def _node_to_proto(plan: Plan, run: Run, node: Node, now: datetime) -> run_pb2.Node:
     """A Task is named once routing has it: a Run cancelled or refused before that has none that could be read."""
+    handed_over = node.started_at is not None and not node.items
+    result = node.results.get(node.input_hash)
+    asked = next((asked.id for asked in run.questions.values() if asked.node == node.id), "")
     return run_pb2.Node(
         id=node.id,
         kind=node.kind,
         state=run_pb2.NodeState.Value(f"NODE_STATE_{node.state.upper()}"),
         task_id=node.task_id if handed_over else "",
-        waiting_reason=node.waiting_reason,
-        artifacts=_artifacts_to_proto(node.artifacts),
-        failure=_failure_to_proto(node.failure),
+        waiting_reason=waiting_reason(plan, run, node, now),
+        artifacts=artifacts_to_proto(node.artifacts),
+        failure=failure_to_proto_message(node.failure),
+        parent_id=node.parent,
+        shot_class=node.shot_class,
+        needs=plan.spec(node.id).needs,
+        input_hash=node.input_hash,
+        tries=node.tries,
+        attempts=node.attempts_made,
+        cost=money_to_proto(node.cost),
+        review_id=asked,
+        start_time=time_to_proto(node.started_at),
+        finish_time=time_to_proto(node.finished_at),
+        retry_time=time_to_proto(node.retry_at),
+        output=struct_from(result.output) if result is not None and result.output else None,
     )
 
 

@@ -1,0 +1,129 @@
+"""Pause, resume, cancel and steer: durable commands on a Run, each kept with an id (RUN-8, STEER-1)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from libs.faults.fault import Fault
+from libs.kernel.world import World
+from services.runs.app.find_run import find_run
+from services.runs.app.recording import Recorder, insist
+from services.runs.domain import commands
+from services.runs.domain.run import AT_WORK, TERMINAL_STATES, Draft, Run, RunState
+from services.runs.ports import Routing, Runs
+
+PENDING_STEERING_MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every command needs."""
+
+    runs: Runs
+    routing: Routing
+    recorder: Recorder
+    world: World
+
+    async def change(self, tenant: str, run_id: str, decide: Callable[[Run], Sequence[Draft]]) -> Run:
+        """The tenant's Run after what `decide` makes of it, committed. Fault not_found for another's."""
+        return await insist(self.recorder, lambda: find_run(self.runs, tenant, run_id), decide)
+
+
+async def cancel_run(desk: Desk, tenant: str, run_id: str, reason: str = "", command_id: str = "") -> Run:
+    """The Run with its cancel on record; the ticks carry it out.
+
+    A pending Run is not ended here: its Task may be on its way to routing, and would be served and paid for with nobody
+    left to cancel it. Fault run_terminal for a Run that ended otherwise. Cancelling twice is harmless.
+    """
+
+    def decide(run: Run) -> Sequence[Draft]:
+        if run.state is RunState.CANCELLED or (run.cancel_requested and run.state not in TERMINAL_STATES):
+            return ()
+        _refuse_ended(run, "cancelled")
+        return commands.cancelled(run, reason, command_id)
+
+    return await desk.change(tenant, run_id, decide)
+
+
+async def pause_run(desk: Desk, tenant: str, run_id: str, reason: str, command_id: str) -> Run:
+    """Nothing new is submitted from now on; what providers have is followed. Pausing twice is harmless.
+
+    Fault run_terminal for a Run that has ended, or whose end was asked for.
+    """
+
+    def decide(run: Run) -> Sequence[Draft]:
+        if commands.known(run, command_id) or run.state is RunState.PAUSED:
+            return ()
+        _refuse_ended(run, "paused")
+        return commands.paused(run, reason, command_id)
+
+    run = await desk.change(tenant, run_id, decide)
+    if run.state is RunState.PAUSED:
+        await _hold_tasks(desk, run, paused=True)
+    return run
+
+
+async def resume_run(desk: Desk, tenant: str, run_id: str, reason: str, command_id: str) -> Run:
+    """It goes on. Resuming what is not paused is harmless. Fault run_terminal for a Run that has ended."""
+
+    def decide(run: Run) -> Sequence[Draft]:
+        if commands.known(run, command_id):
+            return ()
+        _refuse_ended(run, "resumed")
+        if run.state is not RunState.PAUSED:
+            return ()
+        return commands.resumed(run, reason, command_id, desk.world.ids.ulid)
+
+    run = await desk.change(tenant, run_id, decide)
+    if run.state is not RunState.PAUSED:
+        await _hold_tasks(desk, run, paused=False)
+    return run
+
+
+async def steer_run(
+    desk: Desk, tenant: str, run_id: str, kind: str, data: Mapping[str, Any], command_id: str
+) -> tuple[str, int]:
+    """(id of the input, its sequence within the Run). Fault run_terminal for a Run that has ended."""
+    told: list[tuple[str, int]] = []
+
+    def decide(run: Run) -> Sequence[Draft]:
+        told.clear()
+        if commands.known(run, command_id):
+            return ()
+        _refuse_ended(run, "steered")
+        if len(run.steering) >= PENDING_STEERING_MOST:
+            raise Fault.of("quota_exceeded", f"{len(run.steering)} steering inputs of run {run_id} wait already")
+        drafts = commands.steered(run, kind, data, command_id, desk.world.ids.ulid)
+        told.append((drafts[0].data["steering_event_id"], drafts[0].data["sequence"]))
+        return drafts
+
+    run = await desk.change(tenant, run_id, decide)
+    return told[0] if told else await _steered_before(desk, run, command_id)
+
+
+async def _steered_before(desk: Desk, run: Run, command_id: str) -> tuple[str, int]:
+    """What the command was answered with when it came first: its event is on record."""
+    after = 0
+    while events := await desk.runs.events(run.id, after, 500):
+        for event in events:
+            if event.kind == "run.steer.accepted" and event.data.get("command_id") == command_id:
+                return str(event.data["steering_event_id"]), int(event.data["sequence"])
+        after = events[-1].sequence
+    raise Fault.of("conflict", f"command {command_id!r} of run {run.id} was another one")
+
+
+async def _hold_tasks(desk: Desk, run: Run, *, paused: bool) -> None:
+    """Routing is told at once; the ticks tell it again if it is away."""
+    ids = [node.task_id for node in run.nodes.values() if node.state in AT_WORK and node.task_id]
+    if not ids:
+        return
+    try:
+        await desk.routing.pause(ids, paused)
+    except Fault as fault:
+        if not fault.retryable:
+            raise
+
+
+def _refuse_ended(run: Run, participle: str) -> None:
+    if run.state in TERMINAL_STATES:
+        raise Fault.of("run_terminal", f"run {run.id} is {run.state} and cannot be {participle}")

@@ -1,0 +1,56 @@
+"""What checks find in artifacts: each is measured where its bytes are, and judged by pure rules (GATE-1, RUN-7)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from services.runs.domain import checks as judging
+from services.runs.domain.checks import Facts
+from services.runs.domain.expressions import Unresolved, resolve
+from services.runs.domain.inputs import scope_of
+from services.runs.domain.plan import Check, Plan
+from services.runs.domain.run import Artifact, Node, Run
+from services.runs.domain.task_view import Finding
+from services.runs.ports import Examiner
+
+LookedAt = tuple[str, Sequence[Artifact]]
+SOUND = "sound"
+
+
+class Inspector:
+    """Runs the checks of a node on what it, or others, made."""
+
+    def __init__(self, examiner: Examiner) -> None:
+        self._examiner = examiner
+
+    async def findings(self, plan: Plan, run: Run, node: Node, looked_at: Iterable[LookedAt]) -> list[Finding]:
+        """One finding for each artifact and check; what is not sound is judged no further. Faults of the store and of
+        routing, where a text is to be read."""
+        declared = plan.spec(node.id).checks
+        try:
+            checks = _resolved(plan, run, node, declared)
+        except Unresolved as missing:
+            return [Finding(node.id, check.name, str(missing)) for check in declared]
+        readers = judging.readers(checks)
+        others = {sha256: await self._facts(run, sha256) for sha256 in judging.compared(checks)}
+        found: list[Finding] = []
+        for name, artifacts in looked_at:
+            for artifact in artifacts:
+                facts = await self._examiner.examine(run.tenant, artifact, readers)
+                found += _judged(name, facts, checks, others)
+        return found
+
+    async def _facts(self, run: Run, sha256: str) -> Facts:
+        return await self._examiner.examine(run.tenant, Artifact(sha256, "", 0), ())
+
+
+def _resolved(plan: Plan, run: Run, node: Node, declared: Sequence[Check]) -> list[Check]:
+    scope = scope_of(plan, run, node)
+    return [replace(check, argument=resolve(check.argument, scope)) for check in declared]
+
+
+def _judged(name: str, facts: Facts, checks: Sequence[Check], others: dict[str, Facts]) -> list[Finding]:
+    if broken := judging.verified(facts):
+        return [Finding(name, SOUND, f"{facts.sha256[:12]} {broken}")]
+    reasons = ((check.name, judging.judge(check, facts, others)) for check in checks)
+    judged = [Finding(name, check, f"{facts.sha256[:12]} {reason}" if reason else "") for check, reason in reasons]
+    return judged or [Finding(name, SOUND)]

@@ -1,0 +1,178 @@
+"""What is done outside for a node, and the events that it ends as. No transaction is open meanwhile.
+
+A Fault that another moment mends ends as no event: the next tick does the same act again, under the same ids.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from libs.kernel.world import World
+from services.runs.app.examine_artifacts import Inspector
+from services.runs.domain import asking, hearing
+from services.runs.domain.engine import Act, Deed
+from services.runs.domain.inputs import examined
+from services.runs.domain.money import attempts_that_fit, order_of
+from services.runs.domain.plan import Plan
+from services.runs.domain.run import Draft, Failure, Node, Run
+from services.runs.domain.task_view import Finding, Held, Refused, TaskView, Unpriced
+from services.runs.ports import Alerts, Budgets, Routing
+
+Drafts = Sequence[Draft]
+T = TypeVar("T")
+PASSING = frozenset({"internal", "deadline_exceeded", "cancelled"})
+
+log = logging.getLogger(__name__)
+
+
+class Hands:
+    """Does acts. `tasks`: what routing told of the Tasks that are followed."""
+
+    def __init__(self, routing: Routing, budgets: Budgets, checks: Inspector, alerts: Alerts, world: World) -> None:
+        self._routing = routing
+        self._budgets = budgets
+        self._checks = checks
+        self._alerts = alerts
+        self._world = world
+        self._deeds: Mapping[Deed, Callable[[Plan, Run, Node, TaskView | None], Awaitable[Drafts]]] = {
+            Deed.HOLD: self._hold,
+            Deed.SUBMIT: self._submit,
+            Deed.FOLLOW: self._follow,
+            Deed.CANCEL: self._cancel,
+            Deed.WITHDRAW: self._withdraw,
+            Deed.SETTLE: self._settle,
+            Deed.EXAMINE: self._examine,
+            Deed.PAUSE: self._pause,
+            Deed.UNPAUSE: self._unpause,
+        }
+
+    async def do(self, plan: Plan, run: Run, act: Act, tasks: Mapping[str, TaskView]) -> Drafts:
+        """The events that the act ends as; none if it is to be tried again."""
+        node = run.nodes[act.node]
+        try:
+            return await self._deeds[act.deed](plan, run, node, tasks.get(node.task_id))
+        except Fault as fault:
+            log.warning("run_call_failed", extra={"run_id": run.id, "node": node.id, "code": fault.code})
+            return ()
+
+    async def _submit(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        now = self._world.clock.now
+        try:
+            await self._routing.submit(plan, run, node)
+        except Fault as fault:
+            if fault.retryable or fault.code in PASSING:
+                raise
+            return hearing.refused(plan, run, node, failure_of(fault), now())
+        return hearing.submitted(plan, run, node, now())
+
+    async def _follow(self, plan: Plan, run: Run, node: Node, task: TaskView | None) -> Drafts:
+        if task is None:
+            log.error("run_without_task", extra={"run_id": run.id, "task_id": node.task_id})
+            return ()
+        findings: Sequence[Finding] = ()
+        if task.state == "succeeded" and not plan.single:
+            findings = await self._checks.findings(plan, run, node, [(node.id, task.artifacts)])
+        return hearing.followed(plan, run, node, task, findings, self._world.clock.now())
+
+    async def _cancel(self, plan: Plan, run: Run, node: Node, task: TaskView | None) -> Drafts:
+        if task is None or task.state not in hearing.TASK_ENDS:
+            await self._routing.cancel(node.task_id)
+        return ()
+
+    async def _withdraw(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        """A cancel came before the hand-over was on record.
+
+        Whoever died meanwhile may have handed the Task over; one that stands still may yet do it. So a Task that
+        routing does not know is handed over as cancelled: whoever comes later finds it ended.
+        """
+        now = self._world.clock.now
+        task = (await self._routing.tasks([node.task_id])).get(node.task_id)
+        if task is None:
+            await self._routing.withdraw(plan, run, node)
+            return ()
+        if task.state == "cancelled" and not task.attempts:
+            return hearing.withdrawn(plan, run, node, now())
+        drafts = hearing.submitted(plan, run, node, now())
+        await self._quietly(run, self._routing.cancel, node.task_id)
+        return drafts
+
+    async def _hold(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        now = self._world.clock.now
+        try:
+            estimate = await self._routing.validate(run.tenant, order_of(plan, run, node))
+        except Fault as fault:
+            if fault.retryable or fault.code in PASSING:
+                raise
+            return hearing.refused(plan, run, node, failure_of(fault), now())
+        if estimate.worst is None:
+            return hearing.held(plan, run, node, node.task_id, Unpriced(estimate.reason), now())
+        fitting = attempts_that_fit(plan, node, estimate)
+        if isinstance(fitting, Refused):
+            return await self._refused(plan, run, node, fitting)
+        attempts, cost = fitting
+        answer = await self._reserve(plan, run, node, cost, attempts)
+        if isinstance(answer, Refused):
+            return await self._refused(plan, run, node, answer)
+        drafts = hearing.held(plan, run, node, node.task_id, answer, now())
+        if not run.soft:
+            for budget_id in answer.soft:
+                await self._tell(
+                    "budget_soft_limit", "medium", budget_id, f"{budget_id} has reached its soft limit", run
+                )
+        return drafts
+
+    async def _reserve(self, plan: Plan, run: Run, node: Node, cost: Money, attempts: int) -> Held | Refused:
+        budget_id = run.budget_id
+        if plan.budget is not None and not plan.single:
+            spec = plan.spec(node.id)
+            budget_id = f"{run.budget_id}/{node.id}"
+            await self._budgets.make(run.budget_id, plan.budget.parent, run.tenant, plan)
+            await self._budgets.make_node(budget_id, run.budget_id, run.tenant, spec, plan.budget.currency)
+        return await self._budgets.hold(node.task_id, budget_id, cost, attempts, f"{run.id}/{node.id}")
+
+    async def _refused(self, plan: Plan, run: Run, node: Node, refusal: Refused) -> Drafts:
+        if asking.open_for(run, "budget", "", f"budget:{refusal.budget_id}") is None:
+            await self._tell("budget_hard_limit", "high", refusal.budget_id, refusal.message, run)
+        return hearing.held(plan, run, node, node.task_id, refusal, self._world.clock.now())
+
+    async def _settle(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        hold = node.hold
+        assert hold is not None, "only what is held is settled"
+        cost = node.cost
+        if cost is not None and hold.cost_before is not None:
+            cost = cost - hold.cost_before
+        used = node.attempts_made - hold.attempts_before
+        soft = await self._budgets.settle(hold.id, cost, used, f"{node.id} is {node.state}")
+        return hearing.settled(run, node, cost, soft)
+
+    async def _examine(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        looked_at = [(each.id, each.artifacts) for each in examined(plan, run, node)]
+        findings = await self._checks.findings(plan, run, node, looked_at)
+        return hearing.examined(plan, run, node, findings, self._world.clock.now())
+
+    async def _pause(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        await self._routing.pause([node.task_id], True)
+        return ()
+
+    async def _unpause(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        await self._routing.pause([node.task_id], False)
+        return ()
+
+    async def _tell(self, kind: str, severity: str, subject: str, message: str, run: Run) -> None:
+        await self._quietly(
+            run, lambda link: self._alerts.tell(kind, severity, subject, message, run.id, link), f"/v1/runs/{run.id}"
+        )
+
+    async def _quietly(self, run: Run, call: Callable[[T], Awaitable[None]], argument: T) -> None:
+        """What is only an accelerator or a notice must not undo what was done."""
+        try:
+            await call(argument)
+        except Fault as fault:
+            log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
+
+
+def failure_of(fault: Fault) -> Failure:
+    """A Fault as it is stored."""
+    return Failure(fault.category.value, fault.scope.value, fault.retryable, fault.code, fault.message)

@@ -1,0 +1,48 @@
+"""The one way in which a Run changes: events are folded into it and committed with it and with people's desks."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from libs.faults.fault import Fault
+from libs.kernel.world import World
+from services.runs.app.hub import Hub
+from services.runs.domain.desks import desk_changes
+from services.runs.domain.history import applied
+from services.runs.domain.run import Draft, Run
+from services.runs.ports import Runs
+
+ATTEMPTS = 20
+Reading = Callable[[], Awaitable[Run]]
+Deciding = Callable[[Run], Sequence[Draft]]
+
+
+class Recorder:
+    """Commits events and tells who waits for them."""
+
+    def __init__(self, runs: Runs, hub: Hub, world: World) -> None:
+        self._runs = runs
+        self._hub = hub
+        self._world = world
+
+    async def record(self, run: Run, drafts: Sequence[Draft]) -> Run | None:
+        """The Run after these events, committed; None if somebody else was faster (nothing written)."""
+        if not drafts:
+            return run
+        now = self._world.clock.now()
+        after = applied(run, drafts, now)
+        saved = await self._runs.save(after, drafts, now, desk_changes(run, after, drafts, now))
+        if saved is not None:
+            await self._hub.tell(saved.id, saved.last_sequence)
+        return saved
+
+
+async def insist(recorder: Recorder, read: Reading, decide: Deciding) -> Run:
+    """Decide on the Run as it stands and commit it; again on the newer one while somebody else is faster.
+
+    Fault revision_conflict after many rounds. `decide` raises a Fault for what cannot be.
+    """
+    for _ in range(ATTEMPTS):
+        run = await read()
+        saved = await recorder.record(run, decide(run))
+        if saved is not None:
+            return saved
+    raise Fault.of("revision_conflict", "other writers were in the way each time this was tried")

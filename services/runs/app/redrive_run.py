@@ -1,0 +1,122 @@
+"""Run nodes again, on the same node with all its history, or tell what that would touch and cost (DLQ-1, STALE-1)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from services.runs.app.command_run import Desk
+from services.runs.app.find_run import find_run
+from services.runs.app.plans import Plans
+from services.runs.domain import commands, facts
+from services.runs.domain.history import applied
+from services.runs.domain.money import order_of
+from services.runs.domain.plan import Kind
+from services.runs.domain.run import Draft, Node, Run, RunState
+from services.runs.domain.staleness import touched
+
+
+@dataclass(frozen=True, slots=True)
+class Redrive:
+    """What is asked for. `node` "" = everything that failed."""
+
+    node: str = ""
+    reason: str = ""
+    who: str = ""
+    input: Mapping[str, Any] | None = None
+    supply: str = ""
+    command_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A node that a redrive reaches: `redriven`, `stale` or `kept`; `cost` at most, None where nobody can say."""
+
+    node: str
+    effect: str
+    cost: Money | None = None
+
+
+async def redrive_run(desk: Desk, plans: Plans, tenant: str, run_id: str, asked: Redrive) -> tuple[Run, list[Touched]]:
+    """(the Run, at work again; what that reaches). Faults: not_found for a node that is not there, conflict for one
+    that is at work or a Run that has nothing to redrive, validation_failed for a change without a node."""
+    before = await find_run(desk.runs, tenant, run_id)
+    reached = await preview(desk, plans, before, asked) if not commands.known(before, asked.command_id) else []
+
+    def decide(run: Run) -> Sequence[Draft]:
+        if commands.known(run, asked.command_id):
+            return ()
+        targets = _targets(run, asked)
+        return commands.redriven(
+            plans.of(run),
+            run,
+            targets,
+            asked.reason,
+            who=asked.who,
+            changes=asked.input,
+            supply=asked.supply,
+            command_id=asked.command_id,
+        )
+
+    return await desk.change(tenant, run_id, decide), reached
+
+
+def _targets(run: Run, asked: Redrive) -> list[str]:
+    if run.production is None and run.state not in (RunState.FAILED, RunState.TIMED_OUT):
+        raise Fault.of("conflict", f"run {run.id} is {run.state}; a single generation is redriven after it has failed")
+    if run.state is RunState.CANCELLED or run.cancel_requested:
+        raise Fault.of("run_terminal", f"run {run.id} was cancelled; make a new one")
+    if not asked.node:
+        if asked.input or asked.supply:
+            raise Fault.invalid(("/node", "is required with input or supply"))
+        if targets := commands.failed_nodes(run):
+            return targets
+        raise Fault.of("conflict", f"nothing of run {run.id} has failed")
+    node = run.nodes.get(asked.node)
+    if node is None:
+        raise Fault.of("not_found", f"run {run.id} has no node {asked.node!r}")
+    if reason := commands.why_not_redriven(run, node):
+        raise Fault.of("conflict", reason)
+    return [asked.node]
+
+
+async def preview(desk: Desk, plans: Plans, run: Run, asked: Redrive) -> list[Touched]:
+    """What a redrive would reach, in the order of the graph, with the most that it may cost."""
+    plan = plans.of(run)
+    targets = _targets(run, asked)
+    drafts = commands.redriven(plan, run, targets, "", changes=asked.input, supply=asked.supply)
+    after = applied(run, drafts, desk.world.clock.now())
+    again = list(drafts[-1].data["nodes"])
+    stale: dict[str, None] = {}
+    kept: dict[str, None] = {}
+    for target in targets:
+        finished, later = touched(plan, run, target)
+        stale |= dict.fromkeys(finished)
+        kept |= dict.fromkeys(later)
+    effects = {**dict.fromkeys(kept, "kept"), **dict.fromkeys(stale, "stale"), **dict.fromkeys(again, "redriven")}
+    return [
+        Touched(name, effects[name], await _cost(desk, plans, after, after.nodes[name], effects[name]))
+        for name in run.nodes
+        if name in effects
+    ]
+
+
+async def _cost(desk: Desk, plans: Plans, run: Run, node: Node, effect: str) -> Money | None:
+    """What one more Task of that node may cost at worst; nothing for what makes nothing or would begin anyway."""
+    plan = plans.of(run)
+    if effect == "kept" or plan.spec(node.id).kind is not Kind.GENERATE or node.items or not node.input:
+        return None
+    try:
+        estimate = await desk.routing.validate(run.tenant, order_of(plan, run, node))
+    except Fault:
+        return None
+    return estimate.worst
+
+
+def total(reached: Sequence[Touched]) -> Money | None:
+    """What it may cost together."""
+    cost = None
+    for each in reached:
+        cost = facts.added(cost, each.cost)
+    return cost

@@ -1,0 +1,160 @@
+"""Questions to people, each with what is needed to answer it (HUMAN-1). Ids follow from what is asked, so that asking
+twice is one question."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from libs.kernel.canonical import digest, plain
+from libs.kernel.money import Money
+from services.runs.domain import facts
+from services.runs.domain.plan import Plan, Rank, Spec, ValueClass
+from services.runs.domain.run import Artifact, Decision, Draft, Node, NodeState, Question, Run
+
+ID_LENGTH = 26
+LAST_ADDRESSEE = "operator"
+_SAY: Mapping[str, tuple[Decision, ...]] = {
+    "gate": (Decision.APPROVE, Decision.REJECT, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.WAIVE, Decision.STOP),
+    "check": (Decision.WAIVE, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.REJECT, Decision.STOP),
+    "canary": (Decision.APPROVE, Decision.REJECT, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.STOP),
+    "budget": (Decision.RAISE_BUDGET, Decision.CHANGE_INPUT, Decision.WAIVE, Decision.STOP),
+    "unpriced": (Decision.APPROVE, Decision.REROUTE, Decision.CHANGE_INPUT, Decision.WAIVE, Decision.STOP),
+    "charge_doubt": (Decision.APPROVE, Decision.REROUTE, Decision.WAIVE, Decision.STOP),
+}
+_MEANS: Mapping[Decision, str] = {
+    Decision.APPROVE: "approve: it goes on as it is",
+    Decision.REJECT: "reject: say in the comment what is to be changed",
+    Decision.REROUTE: "reroute: another supply makes it again",
+    Decision.CHANGE_INPUT: "change_input: fields of its input change, and it is made again",
+    Decision.RAISE_BUDGET: "raise_budget: the limit that refused becomes what you say",
+    Decision.WAIVE: "waive: it is accepted as it is, or left out",
+    Decision.STOP: "stop: no more of this",
+}
+
+
+def question(
+    plan: Plan,
+    run: Run,
+    node: Node,
+    kind: str,
+    now: datetime,
+    *,
+    asks: str,
+    cause: str,
+    subject_hash: str = "",
+    root_cause: str = "",
+    artifacts: Sequence[Artifact] = (),
+    about: Sequence[Node] = (),
+) -> Question:
+    """The question; its context pack is what the Run knows of the nodes that it is about."""
+    spec = plan.spec(node.id)
+    nodes = tuple(about) or (node,)
+    decisions = _SAY[kind]
+    return Question(
+        id=digest([run.id, node.id, kind, subject_hash, root_cause, node.tries, run.last_sequence])[:ID_LENGTH],
+        node=node.id,
+        kind=kind,
+        question=spec.review.question or asks,
+        cause=cause,
+        subject_hash=subject_hash,
+        decisions=decisions,
+        deadline=now + spec.review.deadline,
+        deputy=spec.review.deputy,
+        rank=_rank(plan, spec).value,
+        opened_at=now,
+        span_s=spec.review.deadline.total_seconds(),
+        root_cause=root_cause or f"{kind}:{node.parent or node.id}",
+        subjects=tuple(each.id for each in nodes if each.id != node.id),
+        artifacts=tuple(artifacts),
+        failures=tuple(failure for each in nodes for failure in _failures(each)),
+        remedies=tuple(_MEANS[decision] for decision in decisions),
+        spent=_spent(nodes),
+        input=node.input,
+    )
+
+
+def _failures(node: Node) -> tuple[Any, ...]:
+    return (*node.failures, node.failure) if node.failure else node.failures
+
+
+def _spent(nodes: Sequence[Node]) -> Money | None:
+    total = None
+    for node in nodes:
+        total = facts.added(total, node.cost)
+    return total
+
+
+def _rank(plan: Plan, spec: Spec) -> Rank:
+    """Rights and facts first, then what holds up the end, then heroes, then the rest (HUMAN-3)."""
+    if spec.review.rank is not Rank.REST:
+        return spec.review.rank
+    if spec.id and not plan.dependants(spec.id):
+        return Rank.RELEASE
+    return Rank.HERO if spec.value_class is ValueClass.HERO else Rank.REST
+
+
+def opened(question: Question, reason: str = "") -> Draft:
+    """The event that asks. A gate's is its own kind."""
+    told = {"node": question.node, "review": _json(question)}
+    if question.kind == "gate":
+        return Draft("gate_opened", {**told, "reason": reason or question.question})
+    return Draft("review_opened", told)
+
+
+def _json(question: Question) -> dict[str, Any]:
+    value: dict[str, Any] = plain(question)
+    return {**value, "spent": facts.money_json(question.spent)}
+
+
+def open_for(run: Run, kind: str, node_id: str = "", root_cause: str = "") -> Question | None:
+    """The open question of that kind about that node or of that cause, if there is one."""
+    for asked in run.questions.values():
+        if asked.kind == kind and node_id in ("", asked.node) and root_cause in ("", asked.root_cause):
+            return asked
+    return None
+
+
+def overdue(run: Run, now: datetime) -> tuple[Draft, ...]:
+    """Deadlines that have passed are executed: the deputy is asked, then the operator (HUMAN-1)."""
+    drafts = []
+    for asked in run.questions.values():
+        if asked.deadline > now:
+            continue
+        to = asked.deputy if not asked.escalations else LAST_ADDRESSEE
+        told = {
+            "review_id": asked.id,
+            "node": asked.node,
+            "from": asked.assignee,
+            "assignee": to,
+            "escalations": asked.escalations + 1,
+            "deadline": now + timedelta(seconds=max(asked.span_s, 1.0)),
+            "cause": f"no decision until {plain(asked.deadline)}",
+        }
+        drafts.append(Draft("review_escalated", told))
+    return tuple(drafts)
+
+
+def withdrawn(run: Run, cause: str, *, only: Sequence[str] | None = None) -> tuple[Draft, ...]:
+    """Questions that nobody needs to answer any more."""
+    return tuple(
+        Draft("review_withdrawn", {"review_id": asked.id, "node": asked.node, "cause": cause})
+        for asked in run.questions.values()
+        if only is None or asked.id in only
+    )
+
+
+def unneeded(run: Run) -> tuple[Draft, ...]:
+    """Questions about money whose nodes have found some, and about nodes that ended otherwise."""
+    refused = any(node.refused for node in run.nodes.values())
+    asking = any(node.state is NodeState.LEASED and node.hold is None for node in run.nodes.values())
+    gone = [
+        asked.id
+        for asked in run.questions.values()
+        if (asked.kind == "budget" and not refused and not asking) or _ended_otherwise(run, asked)
+    ]
+    return withdrawn(run, "it is settled without a decision", only=gone)
+
+
+def _ended_otherwise(run: Run, asked: Question) -> bool:
+    node = run.nodes[asked.node]
+    return asked.kind != "canary" and node.state in (NodeState.SUCCEEDED, NodeState.CANCELLED, NodeState.FAILED)

@@ -1,0 +1,179 @@
+"""What people ask of a Run under way, and what that makes of it. Pure; whoever calls has checked who may.
+
+Laws of this file:
+- a command carries an id; one that was applied before changes nothing, however late it comes again (RUN-8);
+- a redrive is a recovery on the same node: its history, policy and cost stay, its allowance begins anew (DLQ-1);
+- a decision names who and why; what a person decided is an event (HUMAN-2).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from services.runs.domain import asking
+from services.runs.domain.plan import Kind, Plan
+from services.runs.domain.run import (
+    AT_WORK,
+    TERMINAL_STATES,
+    Draft,
+    Node,
+    NodeState,
+    Run,
+)
+from services.runs.domain.staleness import touched
+from services.runs.domain.starting import NewId
+
+Drafts = tuple[Draft, ...]
+REVIVED = frozenset({NodeState.FAILED, NodeState.CANCELLED})
+
+
+def known(run: Run, command_id: str) -> bool:
+    """Whether that command was applied before."""
+    return bool(command_id) and command_id in run.commands
+
+
+def paused(run: Run, reason: str, command_id: str) -> Drafts:
+    """Nothing new is submitted from now on."""
+    return (Draft("run_paused", _said(reason, command_id)),)
+
+
+def resumed(run: Run, reason: str, command_id: str, new_id: NewId) -> Drafts:
+    """It goes on; inputs that wait are taken over with their root (STEER-4)."""
+    taken_over = tuple(
+        Draft(
+            "run.steer.accepted",
+            {
+                "steering_event_id": new_id(),
+                "source_event_id": left.source_event_id or left.id,
+                "sequence": left.sequence,
+                "kind": left.kind,
+                "data": left.data,
+                "accepted_at": left.accepted_at,
+            },
+        )
+        for left in run.steering
+    )
+    return (Draft("run_resumed", _said(reason, command_id)), *taken_over)
+
+
+def cancelled(run: Run, reason: str, command_id: str) -> Drafts:
+    """It is to end."""
+    return (Draft("run_cancel_requested", _said(reason, command_id)),)
+
+
+def _said(reason: str, command_id: str) -> dict[str, Any]:
+    return {"reason": reason, **({"command_id": command_id} if command_id else {})}
+
+
+def steered(run: Run, kind: str, data: Mapping[str, Any], command_id: str, new_id: NewId) -> Drafts:
+    """An input is accepted (STEER-1)."""
+    told = {"steering_event_id": new_id(), "sequence": run.steering_count + 1, "kind": kind, "data": dict(data)}
+    return (Draft("run.steer.accepted", {**told, **({"command_id": command_id} if command_id else {})}),)
+
+
+def redriven(
+    plan: Plan,
+    run: Run,
+    targets: Sequence[str],
+    reason: str,
+    *,
+    who: str = "",
+    changes: Mapping[str, Any] | None = None,
+    supply: str = "",
+    command_id: str = "",
+) -> Drafts:
+    """Nodes begin again, and with them what ended because of them; questions about them are withdrawn."""
+    again, resumed_maps, changed = _reach(plan, run, targets, moved=bool(supply))
+    questions = [
+        asked.id
+        for asked in run.questions.values()
+        if asked.node in again or set(asked.subjects) & set(again) or asked.root_cause.startswith("budget:")
+    ]
+    told = {
+        "nodes": again,
+        "resumed": resumed_maps,
+        "changed": changed if changes or supply else [],
+        "changes": dict(changes or {}),
+        "supply": supply,
+        "reason": reason,
+        "who": who,
+        **({"command_id": command_id} if command_id else {}),
+    }
+    return (*asking.withdrawn(run, f"{', '.join(targets)} is redriven", only=questions), Draft("run_redriven", told))
+
+
+def _reach(plan: Plan, run: Run, targets: Sequence[str], *, moved: bool) -> tuple[list[str], list[str], list[str]]:
+    """(nodes that begin again, maps that are at work again, nodes that a change is meant for)."""
+    again: dict[str, None] = {}
+    maps: dict[str, None] = {}
+    changed: dict[str, None] = {}
+    for target in targets:
+        node = run.nodes[target]
+        if node.items:
+            maps[target] = None
+            revived = [name for name in node.items if run.nodes[name].state in REVIVED]
+            waiting = [name for name in node.items if run.nodes[name].state in (NodeState.PENDING, NodeState.STALE)]
+            again |= dict.fromkeys(revived)
+            changed |= dict.fromkeys([*revived, *waiting])
+        else:
+            again[target] = None
+            changed[target] = None
+        if node.parent:
+            maps[node.parent] = None
+            siblings = run.nodes[node.parent].items
+            again |= dict.fromkeys(name for name in siblings if run.nodes[name].state is NodeState.CANCELLED)
+        for name in _downstream(plan, run, node.parent or node.id):
+            after = run.nodes[name]
+            if after.state in REVIVED or after.state is NodeState.WAITING_HUMAN:
+                again[name] = None
+    return list(again), list(maps), list(changed)
+
+
+def _downstream(plan: Plan, run: Run, node_id: str) -> list[str]:
+    finished, later = touched(plan, run, node_id)
+    inner = [name for name in run.nodes if name in {*finished, *later}]
+    return [name for name in inner if not run.nodes[name].items]
+
+
+def failed_nodes(run: Run) -> list[str]:
+    """What a redrive without a name is about: every node that ended without a result of its own."""
+    return [node.id for node in run.nodes.values() if node.state is NodeState.FAILED and not node.items]
+
+
+def why_not_redriven(run: Run, node: Node) -> str:
+    """ "" if that node may begin again now."""
+    if node.items:
+        return ""
+    if node.state in AT_WORK:
+        return f"node {node.id} is {node.state}; cancel the run or wait until its task has ended"
+    return ""
+
+
+def compensated(plan: Plan, run: Run, node_id: str, cause: str, who: str) -> Drafts:
+    """What the node gave counts no longer: invalidated, its dependants that have not begun are cancelled (COMP-1).
+
+    Nothing is deleted: the artifacts stay on record, paid. It waits for no slot and no budget, so nothing starves it.
+    """
+    node = run.nodes[node_id]
+    artifacts = [artifact.sha256 for artifact in node.artifacts]
+    told = {"node": node_id, "compensation": plan.spec(node_id).compensation, "cause": cause, "who": who}
+    _, later = touched(plan, run, node_id)
+    idle = [
+        name
+        for name in later
+        if run.nodes[name].state in (NodeState.PENDING, NodeState.STALE) and plan.spec(name).kind is not Kind.GATE
+    ]
+    return (
+        Draft("compensation_started", {**told, "artifacts": artifacts}),
+        *(Draft("node_cancelled", {"node": name, "reason": f"{node_id} is compensated"}) for name in idle),
+        Draft("compensation_finished", {**told, "invalidated": artifacts, "replaced_by": node_id}),
+    )
+
+
+def claimed(asked: str, node: str, who: str) -> Drafts:
+    """Somebody looks at a question."""
+    return (Draft("review_claimed", {"review_id": asked, "node": node, "assignee": who}),)
+
+
+def is_over(run: Run) -> bool:
+    """Whether the Run has ended."""
+    return run.state in TERMINAL_STATES

@@ -1,0 +1,302 @@
+"""What each event makes of its Run. The state of a Run is nothing but the fold of its events (EVENT-3).
+
+Laws of this file:
+- `evolve` is total: an event of a kind that is not known here changes nothing but the count;
+- nothing is decided here: an event tells what was decided, with all that the state after it needs;
+- data is plain JSON, as it was committed; times of changes are the event's own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from libs.kernel.canonical import plain
+from services.runs.domain import facts
+from services.runs.domain.merging import layered
+from services.runs.domain.nodes_history import NODE_EVENTS
+from services.runs.domain.run import (
+    TERMINAL_KINDS,
+    Draft,
+    Event,
+    Node,
+    NodeState,
+    Order,
+    Result,
+    Run,
+    RunState,
+    Steered,
+    Steering,
+    Usage,
+)
+
+Data = Mapping[str, Any]
+Step = Callable[[Run, Data, datetime], Run]
+COMMANDS_KEPT = 64
+
+
+def evolve(run: Run, kind: str, data: Data, at: datetime) -> Run:
+    """The Run after that event."""
+    if kind in NODE_EVENTS:
+        node = run.nodes[data["node"]]
+        after = NODE_EVENTS[kind](node, data, at)
+        run = replace(run, nodes={**run.nodes, node.id: after})
+    step = _RUN_EVENTS.get(kind)
+    return step(run, data, at) if step is not None else run
+
+
+def applied(run: Run, drafts: Sequence[Draft], now: datetime) -> Run:
+    """The Run after events that are about to be committed at `now`."""
+    for draft in drafts:
+        run = evolve(run, draft.kind, plain(draft.data), now)
+    return run
+
+
+def rebuilt(events: Iterable[Event]) -> Run:
+    """The Run that its whole history tells. ValueError if it does not begin with the first event or has a gap."""
+    run: Run | None = None
+    for event in events:
+        if event.sequence != (run.last_sequence if run else 0) + 1:
+            raise ValueError(f"event {event.sequence} follows {run.last_sequence if run else 0}")
+        if run is None:
+            run = born(event.run_id, event.data, event.created_at)
+        else:
+            run = evolve(run, event.kind, event.data, event.created_at)
+        run = replace(run, last_sequence=event.sequence)
+    if run is None:
+        raise ValueError("a Run has at least one event")
+    return run
+
+
+def born(run_id: str, data: Data, at: datetime) -> Run:
+    """The Run of its first event, `run_created`."""
+    order = data.get("order") or {}
+    return Run(
+        id=run_id,
+        tenant=data["tenant"],
+        state=RunState.PENDING,
+        order=Order(**{**order, "deadline": facts.time(order.get("deadline"))}) if order else Order("", {}),
+        nodes={
+            item["id"]: Node(item["id"], item["kind"], task_id=item.get("task_id", "")) for item in data["node_list"]
+        },
+        created_at=at,
+        labels=data["labels"],
+        production=data.get("production"),
+        budget_id=data.get("budget_id", ""),
+    )
+
+
+def _started(run: Run, _data: Data, at: datetime) -> Run:
+    return replace(run, state=RunState.RUNNING, started_at=at)
+
+
+def _paused(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(_commanded(run, data), state=RunState.PAUSED)
+
+
+def _resumed(run: Run, data: Data, _at: datetime) -> Run:
+    state = RunState.RUNNING if run.started_at is not None else RunState.PENDING
+    return replace(_commanded(run, data), state=state)
+
+
+def _cancel_requested(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(_commanded(run, data), cancel_requested=True)
+
+
+def _commanded(run: Run, data: Data) -> Run:
+    command = data.get("command_id")
+    return replace(run, commands=(*run.commands, command)[-COMMANDS_KEPT:]) if command else run
+
+
+def _counted(run: Run, _data: Data, _at: datetime) -> Run:
+    """What a Run cost is the sum over its nodes."""
+    cost = None
+    for node in run.nodes.values():
+        cost = facts.added(cost, node.cost)
+    return replace(run, usage=replace(run.usage, cost=cost))
+
+
+def _attempt_started(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(run, usage=Usage(run.usage.cost, run.usage.attempts + 1, data["supply"]))
+
+
+def _items_ready(run: Run, data: Data, _at: datetime) -> Run:
+    """A map became its items: new ones are added, those that are gone end, the others keep what they have."""
+    if "items" not in data:
+        return run
+    nodes = dict(run.nodes)
+    parent = data["node"]
+    for item in data["items"]:
+        node_id = f"{parent}/{item['id']}"
+        known = nodes.get(node_id) or Node(node_id, data["item_kind"], parent=parent)
+        nodes[node_id] = replace(known, item=item["item"], shot_class=item["shot_class"])
+    wanted = {f"{parent}/{item['id']}" for item in data["items"]}
+    for node_id, node in nodes.items():
+        if node.parent == parent and node_id not in wanted:
+            nodes[node_id] = replace(node, state=NodeState.CANCELLED, waiting_reason="")
+    return replace(run, nodes=nodes)
+
+
+def _soft(run: Run, _data: Data, _at: datetime) -> Run:
+    return replace(run, soft=True)
+
+
+def _eased(run: Run, _data: Data, _at: datetime) -> Run:
+    return replace(_money_again(run), soft=False)
+
+
+def _settled(run: Run, _data: Data, _at: datetime) -> Run:
+    return _money_again(run)
+
+
+def _money_again(run: Run) -> Run:
+    """Money came free: whoever was refused asks again, on the intent that is on record."""
+    asked = {
+        node.id: replace(node, state=NodeState.LEASED, refused=False, waiting_reason="")
+        for node in run.nodes.values()
+        if node.refused
+    }
+    return replace(run, nodes={**run.nodes, **asked}) if asked else run
+
+
+def _asked(run: Run, data: Data, _at: datetime) -> Run:
+    told = facts.question(data["review"])
+    return replace(run, questions={**run.questions, told.id: told})
+
+
+def _answered(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(run, questions={key: value for key, value in run.questions.items() if key != data["review_id"]})
+
+
+def _claimed(run: Run, data: Data, _at: datetime) -> Run:
+    return _with_question(run, data, assignee=data["assignee"])
+
+
+def _escalated(run: Run, data: Data, _at: datetime) -> Run:
+    deadline = facts.time(data["deadline"])
+    return _with_question(run, data, assignee=data["assignee"], escalations=data["escalations"], deadline=deadline)
+
+
+def _with_question(run: Run, data: Data, **changes: Any) -> Run:
+    known = run.questions[data["review_id"]]
+    return replace(run, questions={**run.questions, known.id: replace(known, **changes)})
+
+
+def _pressed(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(run, backpressure=data["reason"])
+
+
+def _relieved(run: Run, _data: Data, _at: datetime) -> Run:
+    return replace(run, backpressure="")
+
+
+def _steer_accepted(run: Run, data: Data, at: datetime) -> Run:
+    """A migrated input takes the place of the one that it was before (STEER-4)."""
+    source = data.get("source_event_id") or ""
+    accepted = facts.time(data.get("accepted_at")) or at
+    told = Steering(data["steering_event_id"], data["sequence"], data["kind"], data["data"], accepted, source)
+    kept = tuple(item for item in run.steering if item.sequence != told.sequence)
+    ordered = sorted((*kept, told), key=lambda item: item.sequence)
+    count = max(run.steering_count, told.sequence)
+    return replace(_commanded(run, data), steering=tuple(ordered), steering_count=count)
+
+
+def _steer_consumed(run: Run, data: Data, _at: datetime) -> Run:
+    taken = next(item for item in run.steering if item.id == data["steering_event_id"])
+    before = run.steered.get(data["namespace"], ())
+    return replace(
+        run,
+        steering=tuple(item for item in run.steering if item.id != taken.id),
+        steered={**run.steered, data["namespace"]: (*before, Steered(taken.kind, taken.data))},
+    )
+
+
+def _steer_superseded(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(run, steering=tuple(item for item in run.steering if item.id != data["steering_event_id"]))
+
+
+def _redriven(run: Run, data: Data, at: datetime) -> Run:
+    """The named nodes begin again with their history, and the Run with them."""
+    nodes = dict(run.nodes)
+    for node_id in data["nodes"]:
+        node = nodes[node_id]
+        again = replace(
+            node,
+            state=NodeState.PENDING,
+            waiting_reason="",
+            failure=None,
+            failures=(*node.failures, node.failure) if node.failure else node.failures,
+            allowance=node.attempts_made,
+            began_at=None,
+            retry_at=None,
+            finished_at=None,
+        )
+        nodes[node_id] = again
+    for node_id in data.get("resumed", ()):
+        nodes[node_id] = replace(nodes[node_id], state=NodeState.RUNNING, failure=None, finished_at=None)
+    for node_id in data.get("changed", ()):
+        node = nodes[node_id]
+        changes = layered(node.changes, data.get("changes") or {})
+        nodes[node_id] = replace(node, changes=changes, supply=data.get("supply") or node.supply)
+    state = run.state if run.state in (RunState.RUNNING, RunState.PAUSED) else RunState.RUNNING
+    run = replace(_commanded(run, data), nodes=nodes, state=state, failure=None, result=None, finished_at=None)
+    return replace(run, started_at=run.started_at or at, cancel_requested=False)
+
+
+def _ended(state: RunState) -> Step:
+    def end(run: Run, data: Data, at: datetime) -> Run:
+        result = run_result(run) if state is RunState.SUCCEEDED else None
+        failure = facts.failure(data.get("error"))
+        usage = replace(run.usage, cost=facts.money(data.get("cost")) or run.usage.cost)
+        return replace(run, state=state, failure=failure, result=result, usage=usage, finished_at=at)
+
+    return end
+
+
+def run_result(run: Run) -> Result:
+    """What a Run that succeeded gave: its node's result, or what the last nodes of a production gave."""
+    if run.production is None:
+        node = run.node
+        return node.results.get(node.input_hash) or Result(node.artifacts)
+    inner = {name for node in run.production["nodes"] for name in _named(node)}
+    last = [node for node in run.nodes.values() if not node.parent and node.id not in inner and node.artifacts]
+    output = {
+        node.id: result.output for node in last if (result := node.results.get(node.input_hash)) and result.output
+    }
+    return Result(tuple(artifact for node in last for artifact in node.artifacts), output)
+
+
+def _named(node: Data) -> Iterable[str]:
+    needs: Iterable[str] = node.get("needs") or ()
+    return needs
+
+
+_RUN_EVENTS: Mapping[str, Step] = {
+    "run_started": _started,
+    "run_paused": _paused,
+    "run_resumed": _resumed,
+    "run_cancel_requested": _cancel_requested,
+    "run_redriven": _redriven,
+    "node_ready": _items_ready,
+    "attempt_started": _attempt_started,
+    "attempt_finished": _counted,
+    "node_completed": _counted,
+    "node_failed": _counted,
+    "node_cancelled": _counted,
+    "budget_soft_limit": _soft,
+    "budget_raised": _eased,
+    "budget_settled": _settled,
+    "gate_opened": _asked,
+    "gate_decided": _answered,
+    "review_opened": _asked,
+    "review_claimed": _claimed,
+    "review_escalated": _escalated,
+    "review_decided": _answered,
+    "review_withdrawn": _answered,
+    "backpressure_started": _pressed,
+    "backpressure_ended": _relieved,
+    "run.steer.accepted": _steer_accepted,
+    "run.steer.consumed": _steer_consumed,
+    "run.steer.superseded": _steer_superseded,
+    **{kind: _ended(state) for state, kind in TERMINAL_KINDS.items()},
+}

@@ -1,0 +1,98 @@
+"""What a node is to work on now: expressions resolved, steering merged, people's changes on top; and the hash of it.
+
+An input is a function of the Run: the same Run gives the same input and the same hash, on every replica and in every
+replay. Raises `expressions.Unresolved` where something that it names is not there yet.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from libs.kernel.canonical import digest
+from services.runs.domain.expressions import Given, Made, Scope, Unresolved, resolve, resolved_input
+from services.runs.domain.fan_out import items_of
+from services.runs.domain.merging import changed, input_hash, steered
+from services.runs.domain.plan import Kind, Plan, Spec
+from services.runs.domain.run import Artifact, Node, NodeState, Run
+
+
+def namespace(node: Node) -> str:
+    """Where steering for a node is consumed: its map, or itself."""
+    return node.parent or node.id
+
+
+def scope_of(plan: Plan, run: Run, node: Node) -> Scope:
+    """What expressions of that node may name."""
+    given = {need: given_by(run, run.nodes[need]) for need in plan.spec(namespace(node)).needs}
+    return Scope(plan.inputs, node.item if node.parent else None, given)
+
+
+def given_by(run: Run, node: Node) -> Given:
+    """What a finished node gives to those that need it."""
+    result = node.results.get(node.input_hash)
+    items = tuple(_made(run, node)) if node.kind == Kind.MAP else None
+    return Given(node.artifacts, result.output if result else {}, items)
+
+
+def _made(run: Run, node: Node) -> Iterator[Made]:
+    for child in (run.nodes[name] for name in node.items):
+        if child.state is NodeState.SUCCEEDED:
+            result = child.results.get(child.input_hash)
+            yield Made(child.item, child.artifacts, result.output if result else {})
+
+
+def prepared(plan: Plan, run: Run, node: Node, steering: int | None = None) -> tuple[dict[str, Any], str]:
+    """(the input of a generate node, its hash). `steering`: how many of its namespace's inputs it holds; None = all.
+
+    A pinned Supply is part of the hash: who moves a node to another one wants it made there.
+    """
+    spec = plan.spec(node.id)
+    value = resolved_input(plan, node.id, scope_of(plan, run, node))
+    for taken in run.steered.get(namespace(node), ())[:steering]:
+        if taken.kind in spec.consumes_steering:
+            value = steered(value, spec.consumes_steering[taken.kind], taken.data)
+    value = changed(value, node.changes)
+    hashed = input_hash(spec.model, value, degradation=spec.degradation, billing_mode=spec.billing_mode)
+    return value, digest([hashed, node.supply]) if node.supply else hashed
+
+
+def items_now(plan: Plan, run: Run, node: Node) -> list[dict[str, Any]]:
+    """The items of a map: each `{id, item, shot_class}`. Unresolved for a list that is none of objects with ids."""
+    spec = plan.spec(node.id)
+    items, faults = items_of(resolve(spec.over, scope_of(plan, run, node)))
+    if faults:
+        where, reason = faults[0]
+        raise Unresolved(f"over of {node.id}", f"{where or 'it'} {reason}")
+    per = spec.canary.per if spec.canary else "shot_class"
+    return [{"id": name, "item": item, "shot_class": str(item.get(per, ""))} for name, item in items.items()]
+
+
+def subject(plan: Plan, run: Run, node: Node) -> tuple[Any, tuple[Artifact, ...]]:
+    """(what a gate or check binds to, the artifacts among it): what it declares, or what its needs gave."""
+    spec = plan.spec(node.id)
+    artifacts = tuple(artifact for need in spec.needs for artifact in run.nodes[need].artifacts)
+    if spec.subject is not None:
+        return resolve(spec.subject, scope_of(plan, run, node)), artifacts
+    return {need: [artifact.sha256 for artifact in run.nodes[need].artifacts] for need in spec.needs}, artifacts
+
+
+def current_hash(plan: Plan, run: Run, node: Node) -> str:
+    """The input hash that the node would have if it began now, holding the steering that it held."""
+    spec = plan.spec(node.id)
+    if spec.kind is Kind.GENERATE:
+        return prepared(plan, run, node, node.steered)[1]
+    if spec.kind is Kind.MAP:
+        return digest(items_now(plan, run, node))
+    return subject_hash(plan, run, node, spec)
+
+
+def subject_hash(plan: Plan, run: Run, node: Node, spec: Spec) -> str:
+    """The hash that a decision or a check binds to (GATE-2)."""
+    value, _ = subject(plan, run, node)
+    return digest([value, [[check.name, check.argument] for check in spec.checks]])
+
+
+def examined(plan: Plan, run: Run, node: Node) -> tuple[Node, ...]:
+    """The nodes whose artifacts a check looks at: what it needs, and the items of maps among them."""
+    found = (run.nodes[need] for need in plan.spec(node.id).needs)
+    flat = (child for each in found for child in ([run.nodes[name] for name in each.items] or [each]))
+    return tuple(each for each in flat if each.state is NodeState.SUCCEEDED and each.artifacts)

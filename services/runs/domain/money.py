@@ -1,0 +1,44 @@
+"""How much of a node's budget one more try may take, and the order that it becomes (COST-9, RUN-4)."""
+
+from datetime import datetime
+
+from libs.kernel.money import Money
+from services.runs.domain.ending import deadline_of
+from services.runs.domain.plan import Plan
+from services.runs.domain.run import Node, Order, Run
+from services.runs.domain.task_view import Estimate, Refused
+
+
+def order_of(plan: Plan, run: Run, node: Node) -> Order:
+    """What routing is asked for: a node as it was claimed, or what the caller of a single generation sent."""
+    if plan.single:
+        return run.order
+    spec = plan.spec(node.id)
+    deadline = _sooner(deadline_of(plan, run), _wall_time_over(plan, node))
+    return Order(spec.model, node.input, spec.degradation, spec.billing_mode, spec.priority, deadline)
+
+
+def _wall_time_over(plan: Plan, node: Node) -> datetime | None:
+    wall_time = plan.spec(node.id).budget.wall_time
+    return node.began_at + wall_time if wall_time is not None and node.began_at is not None else None
+
+
+def _sooner(left: datetime | None, right: datetime | None) -> datetime | None:
+    return min(left, right) if left is not None and right is not None else left or right
+
+
+def attempts_that_fit(plan: Plan, node: Node, estimate: Estimate) -> tuple[int, Money] | Refused:
+    """(attempts that the Task may make, what they cost at worst): as many as the node's own limits leave."""
+    assert estimate.worst is not None, "what nobody can price is held by nobody"
+    each = Money(estimate.worst.currency, estimate.worst.amount / max(estimate.attempts, 1))
+    if plan.single:
+        return estimate.attempts, estimate.worst
+    budget = plan.spec(node.id).budget
+    attempts = min(estimate.attempts, budget.attempts - (node.attempts_made - node.allowance))
+    if budget.cost is not None and each.amount > 0:
+        left = budget.cost - (node.cost.amount if node.cost is not None else 0)
+        if left < each.amount:
+            said = f"{node.id} has {left} of {budget.cost} {each.currency} left, one attempt may cost {each.amount}"
+            return Refused(node.id, "node", "cost", said)
+        attempts = min(attempts, int(left // each.amount))
+    return max(attempts, 1), each * max(attempts, 1)

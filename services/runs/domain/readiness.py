@@ -1,0 +1,102 @@
+"""Why a node does not begin, in words that a person understands; "" when it may (RUN-2, GATE-1, GATE-4).
+
+The reasons are worked out whenever somebody looks: they are never events, and never stale.
+"""
+
+from datetime import datetime
+
+from libs.kernel.canonical import plain
+from services.runs.domain.maps import held_back
+from services.runs.domain.plan import Kind, Plan, Spec, ValueClass
+from services.runs.domain.run import AT_WORK, ENDED_NODES, WAITING_TO_START, Draft, Node, NodeState, Run, RunState
+
+SOFT_CONCURRENCY = 2
+"""Nodes at work at once after a soft limit of the budget was reached (COST-10)."""
+
+
+def waiting_reason(plan: Plan, run: Run, node: Node, now: datetime) -> str:
+    """Why a node waits at this moment, whatever it waits for; "" for one that is at work or has ended."""
+    if node.state in WAITING_TO_START and not plan.single:
+        return waits_for(plan, run, node, now) or node.waiting_reason
+    if run.state is RunState.PAUSED and node.state not in ENDED_NODES:
+        return "pause: the run is paused"
+    return node.waiting_reason
+
+
+def waits_for(plan: Plan, run: Run, node: Node, now: datetime) -> str:
+    """The one reason for which a pending or stale node does not begin."""
+    if run.state is RunState.PAUSED:
+        return "pause: the run is paused"
+    spec = plan.spec(node.id)
+    if node.parent:
+        parent = run.nodes[node.parent]
+        if parent.state is not NodeState.RUNNING:
+            return f"dependency: {parent.id} is {parent.state}"
+    elif reason := _unmet(plan, run, spec):
+        return reason
+    if node.retry_at is not None and node.retry_at > now:
+        return f"backoff: until {plain(node.retry_at)}"
+    if node.parent and (reason := held_back(plan, run, node)):
+        return reason
+    return _no_room(plan, run, spec) if spec.kind is Kind.GENERATE and not plan.single else ""
+
+
+def _unmet(plan: Plan, run: Run, spec: Spec) -> str:
+    for need in spec.needs:
+        node = run.nodes[need]
+        if node.state is NodeState.SUCCEEDED:
+            continue
+        kind = "gate" if plan.spec(need).kind in (Kind.GATE, Kind.CHECK) else "dependency"
+        return f"{kind}: {need} is {node.state}"
+    return ""
+
+
+def _no_room(plan: Plan, run: Run, spec: Spec) -> str:
+    if run.backpressure:
+        return f"review backlog: {run.backpressure}"
+    at_work = sum(node.state in AT_WORK and not node.items for node in run.nodes.values())
+    if plan.concurrency and at_work >= plan.concurrency:
+        return f"slot: {at_work} of {plan.concurrency} nodes of this run are at work"
+    if run.soft and spec.value_class is not ValueClass.HERO and at_work >= SOFT_CONCURRENCY:
+        return f"budget: its soft limit is reached; {SOFT_CONCURRENCY} nodes at once"
+    return ""
+
+
+def pressure(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
+    """Producing pauses while people have too much to look at, and goes on once they have caught up (GATE-4)."""
+    load, open_now = plan.reviews, len(run.questions)
+    oldest = min((asked.opened_at for asked in run.questions.values()), default=now)
+    if not run.backpressure:
+        cause = ""
+        if open_now >= load.most:
+            cause = f"{open_now} reviews are open, {load.most} are borne"
+        elif now - oldest > load.oldest:
+            cause = f"the oldest review is open since {plain(oldest)}"
+        if cause:
+            told = {"reason": cause, "open": open_now, "most": load.most, "by": "runs"}
+            return (Draft("backpressure_started", told),)
+    elif open_now <= load.resume and now - oldest <= load.oldest:
+        return (Draft("backpressure_ended", {"open": open_now, "resume": load.resume, "by": "runs"}),)
+    return ()
+
+
+def hopeless(plan: Plan, run: Run) -> bool:
+    """Nothing is at work, nobody is asked, and nothing that has not begun ever will without help."""
+    if run.questions or any(node.state in AT_WORK or node.hold for node in run.nodes.values()):
+        return False
+    return not any(_may_begin_some_day(plan, run, node) for node in run.nodes.values() if node.state not in ENDED_NODES)
+
+
+def _may_begin_some_day(plan: Plan, run: Run, node: Node) -> bool:
+    if node.state not in WAITING_TO_START:
+        return True
+    if node.parent:
+        return run.nodes[node.parent].state is NodeState.RUNNING
+    return not any(_never(plan, run, need) for need in plan.spec(node.id).needs)
+
+
+def _never(plan: Plan, run: Run, node_id: str) -> bool:
+    node = run.nodes[node_id]
+    if node.state in (NodeState.FAILED, NodeState.CANCELLED):
+        return True
+    return node.state in WAITING_TO_START and any(_never(plan, run, need) for need in plan.spec(node_id).needs)

@@ -1,0 +1,110 @@
+"""The beginning of a node: its intent on record, with everything that it will be submitted with (RUN-4, STEER-2)."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from libs.kernel.canonical import plain
+from services.runs.domain import maps
+from services.runs.domain.asking import opened, question
+from services.runs.domain.expressions import Unresolved
+from services.runs.domain.history import applied
+from services.runs.domain.inputs import current_hash, namespace, prepared, subject, subject_hash
+from services.runs.domain.plan import Kind, Plan, Spec
+from services.runs.domain.run import Draft, Failure, Node, NodeState, Run
+
+NewId = Callable[[], str]
+INVALID = "validation_failed"
+
+
+def begun(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    """The events with which a node that may begin begins."""
+    spec = plan.spec(node.id)
+    try:
+        if spec.kind is Kind.GENERATE:
+            return _generate(plan, run, node, now, new_id)
+        if spec.kind is Kind.MAP:
+            return maps.expanded(plan, run, node, current_hash(plan, run, node))
+        if spec.kind is Kind.GATE:
+            return _gate(plan, run, node, spec, now)
+        return (Draft("node_ready", {"node": node.id, "input_hash": subject_hash(plan, run, node, spec)}),)
+    except Unresolved as missing:
+        error = Failure("request", "request", False, INVALID, str(missing))
+        return (failed(node, error),)
+
+
+def _generate(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+    task_id = new_id()
+    drafts = list(_consumed(plan, run, node, task_id, now))
+    steered = applied(run, drafts, now)
+    value, input_hash = prepared(plan, steered, steered.nodes[node.id])
+    if input_hash in node.results:
+        told = {"node": node.id, "input_hash": input_hash, "reused": True}
+        artifacts = [artifact.sha256 for artifact in node.results[input_hash].artifacts]
+        return (*drafts, Draft("node_completed", {**told, "artifacts": artifacts}))
+    told = {
+        "node": node.id,
+        "try": node.tries + 1,
+        "task_id": task_id,
+        "input_hash": input_hash,
+        "input": value,
+        "steered": len(steered.steered.get(namespace(node), ())),
+    }
+    return (*drafts, Draft("node_ready", told))
+
+
+def _consumed(plan: Plan, run: Run, node: Node, task_id: str, now: datetime) -> list[Draft]:
+    """Every pending input that the node declares, in the order in which they were accepted."""
+    kinds = plan.spec(node.id).consumes_steering
+    return [
+        Draft(
+            "run.steer.consumed",
+            {
+                "steering_event_id": taken.id,
+                **({"source_event_id": taken.source_event_id} if taken.source_event_id else {}),
+                "sequence": taken.sequence,
+                "kind": taken.kind,
+                "node": node.id,
+                "namespace": namespace(node),
+                "task_id": task_id,
+                "queue_latency_seconds": round((now - taken.accepted_at).total_seconds(), 6),
+            },
+        )
+        for taken in run.steering
+        if taken.kind in kinds
+    ]
+
+
+def _gate(plan: Plan, run: Run, node: Node, spec: Spec, now: datetime) -> tuple[Draft, ...]:
+    _, artifacts = subject(plan, run, node)
+    bound = subject_hash(plan, run, node, spec)
+    before = node.input_hash
+    cause = "everything that it needs is there"
+    if before and before != bound:
+        cause = f"what was decided had the hash {before[:12]}; it has changed, and a decision binds to what was seen"
+    about = [run.nodes[need] for need in spec.needs]
+    asked = question(
+        plan, run, node, "gate", now,
+        asks=f"Is what {node.id} stands before good?",
+        cause=cause,
+        subject_hash=bound,
+        artifacts=artifacts,
+        about=[node, *about],
+    )  # fmt: skip
+    return (opened(asked, f"gate: {asked.question}"),)
+
+
+def failed(node: Node, error: Failure, desk: str = "", cost: object = None) -> Draft:
+    """The end of a node without a result; one that produced is a case file from now on (DLQ-1)."""
+    told = {"node": node.id, "error": plain(error), "try": node.tries}
+    if cost is not None:
+        told["cost"] = cost
+    if node.state is not NodeState.CANCELLED and node.kind != Kind.MAP:
+        told["dead_letter"] = {"desk": desk or desk_for(error)}
+    return Draft("node_failed", told)
+
+
+def desk_for(error: Failure) -> str:
+    """Who should look at it."""
+    if error.code in ("budget_exhausted", "cost_limit_exceeded"):
+        return "budget"
+    return "content" if error.category in ("content", "request") else "operations"

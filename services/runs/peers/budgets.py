@@ -1,0 +1,105 @@
+"""Budgets over their stub."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from libs.kernel.money import Money
+from libs.rpc.faulting import faulting
+from libs.rpc.values import money_to_proto
+from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
+from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
+from services.runs.domain.plan import Plan, Spec
+from services.runs.domain.task_view import Held, Refused
+
+TIMEOUT_S = 10.0
+KNOWN = 10_000
+
+
+class BudgetsPeer:
+    """Implements `ports.Budgets`. What was made once by this process is not made again."""
+
+    def __init__(self, channel: Any) -> None:
+        self._stub: Any = BudgetServiceStub(channel)
+        self._made: dict[str, None] = {}
+
+    async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
+        """See the port."""
+        declared = plan.budget
+        assert declared is not None, "only a production with a budget makes one"
+        hard = budget_pb2.Amounts(attempts=declared.attempts, review_minutes=declared.review_minutes)
+        soft = budget_pb2.Amounts()
+        if declared.cost is not None:
+            hard.cost.CopyFrom(money_to_proto(Money(declared.currency, declared.cost)))
+        if declared.soft is not None:
+            soft.cost.CopyFrom(money_to_proto(Money(declared.currency, declared.soft)))
+        budget = budget_pb2.Budget(
+            id=budget_id,
+            parent_id=parent,
+            level="episode",
+            tenant=tenant,
+            currency=declared.currency,
+            hard=hard,
+            soft=soft,
+        )
+        await self._create(budget)
+
+    async def make_node(self, budget_id: str, parent: str, tenant: str, spec: Spec, currency: str) -> None:
+        """See the port."""
+        hard = budget_pb2.Amounts()
+        if spec.budget.cost is not None:
+            hard.cost.CopyFrom(money_to_proto(Money(currency, spec.budget.cost)))
+        value_class = budget_pb2.ValueClass.Value(f"VALUE_CLASS_{spec.value_class.upper()}")
+        budget = budget_pb2.Budget(
+            id=budget_id,
+            parent_id=parent,
+            level="node",
+            tenant=tenant,
+            currency=currency,
+            hard=hard,
+            value_class=value_class,
+        )
+        await self._create(budget)
+
+    @faulting
+    async def _create(self, budget: budget_pb2.Budget) -> None:
+        if budget.id in self._made:
+            return
+        await self._stub.CreateBudget(budget_service_pb2.CreateBudgetRequest(budget=budget), timeout=TIMEOUT_S)
+        while len(self._made) >= KNOWN:
+            del self._made[next(iter(self._made))]
+        self._made[budget.id] = None
+
+    @faulting
+    async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
+        """See the port."""
+        amounts = budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
+        request = budget_service_pb2.HoldRequest(hold_id=hold_id, budget_id=budget_id, amounts=amounts, subject=subject)
+        reply = await self._stub.Hold(request, timeout=TIMEOUT_S)
+        if reply.HasField("refusal"):
+            refusal = reply.refusal
+            return Refused(refusal.budget_id, refusal.level, refusal.dimension, refusal.message)
+        return Held(budget_id, cost, attempts, tuple(reply.soft_limit_budget_ids))
+
+    @faulting
+    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Sequence[str]:
+        """See the port."""
+        if cost is None and not attempts:
+            request = budget_service_pb2.ReleaseHoldRequest(hold_id=hold_id, reason=reason)
+            await self._stub.ReleaseHold(request, timeout=TIMEOUT_S)
+            return ()
+        amounts = budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
+        settling = budget_service_pb2.SettleRequest(hold_id=hold_id, amounts=amounts, reason=reason)
+        reply = await self._stub.Settle(settling, timeout=TIMEOUT_S)
+        return tuple(reply.soft_limit_budget_ids)
+
+    @faulting
+    async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
+        """See the port."""
+        known = await self._stub.GetBudget(budget_service_pb2.GetBudgetRequest(budget_id=budget_id), timeout=TIMEOUT_S)
+        hard = budget_pb2.Amounts()
+        hard.CopyFrom(known.budget.hard)  # the other dimensions stay
+        hard.cost.CopyFrom(money_to_proto(cost))
+        request = budget_service_pb2.ChangeLimitsRequest(
+            budget_id=budget_id, hard=hard, reason=reason, request_id=request_id
+        )
+        await self._stub.ChangeLimits(request, timeout=TIMEOUT_S)

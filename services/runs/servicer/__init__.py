@@ -1,0 +1,1 @@
+"""Inbound: decode, call the use-case, encode; one module a service."""

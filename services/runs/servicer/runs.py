@@ -1,0 +1,141 @@
+"""Inbound: decode, call the use-case, encode."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pointsman.runs.v1 import run_pb2
+from pointsman.runs.v1 import runs_service_pb2 as pb
+from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
+from services.runs.app.command_run import Desk, cancel_run, pause_run, resume_run, steer_run
+from services.runs.app.create_run import create_run
+from services.runs.app.find_run import find_run
+from services.runs.app.hub import Hub
+from services.runs.app.join_run import join_run
+from services.runs.app.list_runs import list_runs
+from services.runs.app.plans import Plans
+from services.runs.app.read_run import read_run
+from services.runs.app.redrive_run import preview as preview_redrive
+from services.runs.app.redrive_run import redrive_run, total
+from services.runs.app.stream_events import list_events, stream_events
+from services.runs.domain.run import Event, Run
+from services.runs.wire import runs as wire
+
+DEFAULT_PAGE = 100
+LARGEST_PAGE = 1000
+
+
+def _batch(events: list[Event]) -> pb.StreamRunEventsResponse:
+    return pb.StreamRunEventsResponse(events=[wire.event_to_proto(event) for event in events])
+
+
+@dataclass(frozen=True, slots=True)
+class Wakes:
+    """Called so that work begins at once: `created` after a Run was added, `changed` after a command was kept."""
+
+    created: Callable[[], None]
+    changed: Callable[[], None]
+
+
+class RunsServicer(RunsServiceServicer):
+    """`pointsman.runs.v1.RunsService`."""
+
+    def __init__(self, desk: Desk, plans: Plans, hub: Hub, wakes: Wakes) -> None:
+        self._desk = desk
+        self._plans = plans
+        self._hub = hub
+        self._wakes = wakes
+
+    def _told(self, run: Run) -> run_pb2.Run:
+        return wire.run_to_proto(self._plans.of(run), run, self._desk.world.clock.now())
+
+    async def CreateRun(self, request: pb.CreateRunRequest, context: Any) -> pb.CreateRunResponse:
+        """Creates a Run; answers before any work is done."""
+        run, replayed = await create_run(
+            self._desk.runs,
+            self._desk.routing,
+            self._desk.world,
+            tenant=request.tenant,
+            order=wire.order_from_proto(request),
+            labels=dict(request.labels),
+            production=wire.production_from_proto(request),
+            budget_id=request.budget_id,
+            key=request.idempotency_key,
+            fingerprint=request.fingerprint,
+        )
+        self._wakes.created()
+        return pb.CreateRunResponse(run=self._told(run), replayed=replayed)
+
+    async def FindRunByKey(self, request: pb.FindRunByKeyRequest, context: Any) -> pb.FindRunByKeyResponse:
+        """The Run that an idempotency key made, if it made one."""
+        run = await self._desk.runs.find_by_key(request.tenant, request.idempotency_key, request.fingerprint)
+        return pb.FindRunByKeyResponse(run=self._told(run) if run is not None else None)
+
+    async def GetRun(self, request: pb.GetRunRequest, context: Any) -> pb.GetRunResponse:
+        """One Run."""
+        run = await read_run(self._desk.runs, self._desk.routing, request.tenant, request.run_id)
+        return pb.GetRunResponse(run=self._told(run))
+
+    async def ListRuns(self, request: pb.ListRunsRequest, context: Any) -> pb.ListRunsResponse:
+        """A page of Runs, newest first."""
+        size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        states = wire.states_from_proto(request.states)
+        page, following = await list_runs(
+            self._desk.runs, request.tenant, states, request.label, request.page_token, size
+        )
+        return pb.ListRunsResponse(runs=[self._told(run) for run in page], next_page_token=following)
+
+    async def JoinRun(self, request: pb.JoinRunRequest, context: Any) -> pb.JoinRunResponse:
+        """Waits until a Run is terminal or paused."""
+        timeout_s = request.timeout.ToTimedelta().total_seconds()
+        run = await join_run(self._desk.runs, self._hub, request.tenant, request.run_id, timeout_s)
+        return pb.JoinRunResponse(run=self._told(run))
+
+    async def CancelRun(self, request: pb.CancelRunRequest, context: Any) -> pb.CancelRunResponse:
+        """Asks for a Run to end."""
+        run = await cancel_run(self._desk, request.tenant, request.run_id, request.reason)
+        self._wakes.changed()
+        return pb.CancelRunResponse(run=self._told(run))
+
+    async def PauseRun(self, request: pb.PauseRunRequest, context: Any) -> pb.PauseRunResponse:
+        """Holds a Run: nothing new is submitted; what providers have is followed."""
+        run = await pause_run(self._desk, request.tenant, request.run_id, request.reason, request.request_id)
+        return pb.PauseRunResponse(run=self._told(run))
+
+    async def ResumeRun(self, request: pb.ResumeRunRequest, context: Any) -> pb.ResumeRunResponse:
+        """Lets a paused Run go on."""
+        run = await resume_run(self._desk, request.tenant, request.run_id, request.reason, request.request_id)
+        self._wakes.changed()
+        return pb.ResumeRunResponse(run=self._told(run))
+
+    async def SteerRun(self, request: pb.SteerRunRequest, context: Any) -> pb.SteerRunResponse:
+        """Accepts an input into a Run that is not terminal, durably."""
+        data = wire.struct_to_dict(request.data)
+        steering_id, sequence = await steer_run(
+            self._desk, request.tenant, request.run_id, request.kind, data, request.request_id
+        )
+        return pb.SteerRunResponse(steering_event_id=steering_id, sequence=sequence)
+
+    async def RedriveRun(self, request: pb.RedriveRunRequest, context: Any) -> pb.RedriveRunResponse:
+        """Runs a node again, with its history, or tells what that would touch and cost."""
+        asked = wire.redrive_from_proto(request)
+        if request.preview:
+            run = await find_run(self._desk.runs, request.tenant, request.run_id)
+            reached = await preview_redrive(self._desk, self._plans, run, asked)
+        else:
+            run, reached = await redrive_run(self._desk, self._plans, request.tenant, request.run_id, asked)
+            self._wakes.changed()
+        return wire.redriven_to_proto(self._told(run), reached, total(reached))
+
+    async def StreamRunEvents(
+        self, request: pb.StreamRunEventsRequest, context: Any
+    ) -> AsyncIterator[pb.StreamRunEventsResponse]:
+        """Its events after a cursor, and, when following, those to come."""
+        runs = self._desk.runs
+        if not request.follow:
+            size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+            yield _batch(await list_events(runs, request.tenant, request.run_id, request.after_sequence, size))
+            return
+        stream = stream_events(runs, self._hub, request.tenant, request.run_id, request.after_sequence)
+        async for events in stream:
+            yield _batch(events)

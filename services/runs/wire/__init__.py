@@ -1,0 +1,1 @@
+"""Proto <-> domain, total in both directions, and nothing else."""

@@ -1,0 +1,120 @@
+"""Productions carried from their document to their end."""
+
+from typing import Any
+
+from services.runs.domain.run import NodeState, RunState
+from tests.unit.runs.fakes import DOUBTED, OUT_OF_ORDER, REFUSED, FakeRouting
+from tests.unit.runs.house import House, in_state, states
+
+SHOTS = [
+    {"id": "S01", "shot_class": "dialogue", "prompt": "two people talk"},
+    {"id": "S02", "shot_class": "dialogue", "prompt": "one leaves"},
+    {"id": "S03", "shot_class": "action", "prompt": "a chase"},
+    {"id": "S04", "shot_class": "action", "prompt": "a fall"},
+]
+
+
+def episode(tolerate: int = 0, **changes: Any) -> dict[str, Any]:
+    """A small production with every kind of node."""
+    return {
+        "production": "episode",
+        "budget": {"currency": "CNY", "cost": "100.00"},
+        "nodes": [
+            {"id": "approved", "kind": "gate", "deadline": "4h", "deputy": "lead"},
+            {
+                "id": "frames",
+                "kind": "map",
+                "over": SHOTS,
+                "tolerate": {"failures": tolerate},
+                "canary": {"per": "shot_class", "count": 1, "release": "auto"},
+                "node": {
+                    "kind": "generate",
+                    "model": "frame",
+                    "input": {"prompt": "${item.prompt}"},
+                    "budget": {"attempts": 4, "cost": "4.00"},
+                    "consumes_steering": {"style": "input.prompt"},
+                },
+                "needs": ["approved"],
+            },
+            {"id": "looked", "kind": "check", "needs": ["frames"], "checks": ["decodes", {"min_size": "640x360"}]},
+            {
+                "id": "motion",
+                "kind": "map",
+                "over": "${frames.items}",
+                "node": {"kind": "generate", "model": "clip", "input": {"first_frame": "${item.artifact}"}},
+                "needs": ["looked"],
+            },
+            {"id": "film", "kind": "generate", "model": "join", "input": {"clips": "${motion.artifacts}"}},
+            {"id": "release", "kind": "gate", "needs": ["film"]},
+        ],
+        **changes,
+    }
+
+
+def house() -> House:
+    """One whose Tasks end as soon as they are handed over."""
+    return House(FakeRouting(answering=True))
+
+
+async def test_an_episode_from_its_document_to_its_release() -> None:
+    """RUN-1, GATE-1, GATE-3, EVENT-3: gates hold what is expensive, canaries go first, the rest follow, and the history
+    alone tells the end."""
+    home = house()
+    run = await home.carry(await home.produce(episode()))
+    assert states(run)["approved"] == "waiting_human"
+    assert home.routing.submitted == []
+    run = await home.decide(run, "approve")
+    assert states(run)["release"] == "waiting_human"
+    assert not in_state(run, NodeState.PENDING)
+    run = await home.decide(run, "approve")
+    assert run.state is RunState.SUCCEEDED
+    assert len(set(home.routing.submitted)) == 9
+    kinds = await home.kinds(run)
+    assert kinds[0] == "run_created"
+    assert kinds[-1] == "run_completed"
+    assert kinds.count("canary_released") == 2
+    await home.rebuilds(run)
+
+
+async def test_technical_errors_are_tried_again_and_content_is_not() -> None:
+    """RUN-4, DLQ-1: the same input again after a pause, within the attempts; what was refused is a case file."""
+    home = house()
+    home.routing.script = {"frames/S01": [OUT_OF_ORDER, OUT_OF_ORDER], "frames/S03": [REFUSED]}
+    run = await home.carry(await home.produce(episode(tolerate=1)))
+    run = await home.decide(run, "approve")
+    assert run.nodes["frames/S01"].retry_at is not None
+    assert states(run)["frames/S03"] == "failed"
+    run = await home.carry(run, seconds=300)
+    run = await home.carry(run, seconds=300)
+    assert states(run)["frames/S01"] == "succeeded"
+    letters, _ = await home.people.letters("a", run.id, False, "", 10)
+    assert [(letter.node, letter.desk) for letter, _ in letters] == [("frames/S03", "content")]
+    await home.rebuilds(run)
+
+
+async def test_a_redrive_with_another_input_mends_a_dead_letter() -> None:
+    """DLQ-1, EVENT-1: a stopped fan-out ends as a dead letter; a redrive takes it up with all its history."""
+    home = house()
+    home.routing.script = {"frames/S03": [REFUSED]}
+    run = await home.carry(await home.produce(episode()))
+    run = await home.decide(run, "approve")
+    assert run.state is RunState.DEAD_LETTER
+    run = await home.redrive(run, "frames/S03", input={"prompt": "a walk"})
+    assert states(run)["release"] == "waiting_human"
+    assert home.routing.orders["frames/S03"].input == {"prompt": "a walk"}
+    assert (await home.people.letters("a", run.id, False, "", 10))[0] == []
+    await home.rebuilds(run)
+
+
+async def test_nobody_can_tell_and_a_person_decides() -> None:
+    """RUN-6, COST-12: a charge in doubt keeps its Hold and waits for a word."""
+    home = house()
+    home.routing.script = {"film": [DOUBTED]}
+    run = await home.carry(await home.produce(episode()))
+    run = await home.decide(run, "approve")
+    assert states(run)["film"] == "waiting_human"
+    assert run.nodes["film"].hold is not None
+    run = await home.decide(run, "approve", comment="make it again")
+    assert states(run)["film"] == "succeeded"
+    assert "cost_anomaly" in await home.kinds(run)
+    await home.rebuilds(run)
