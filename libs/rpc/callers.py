@@ -37,7 +37,6 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "Invoke": _EDGE | _RUNS,
         "InvokeStream": _EDGE,
         "GetCall": _EDGE,
-        "PauseTasks": _RUNS,
         "RaiseAlert": _RUNS,
         "ListAlerts": _EDGE,
         "AcknowledgeAlert": _EDGE,

@@ -58,7 +58,8 @@ def test_the_table_is_what_the_code_does() -> None:
         for method in called_in(path):
             used[method].add(path.parts[-3])
     used["/pointsman.edge.v1.KeyService/Authenticate"] |= set(START_ORDER)  # whoever has a public port recognises keys
-    calls = {(caller, method) for method, callers in used.items() for caller in callers}
+    promised = methods()
+    calls = {(caller, method) for method, callers in used.items() if method in promised for caller in callers}
     rows = {(caller, method) for method, callers in CALLERS.items() for caller in callers}
     assert sorted(calls - rows) == [], "called, but not in the table: add a row to libs/rpc/callers.py"
     assert sorted(rows - calls) == [], "in the table, but nobody calls it: take the row out of libs/rpc/callers.py"
@@ -66,7 +67,7 @@ def test_the_table_is_what_the_code_does() -> None:
 
 def test_the_tables_name_methods_of_the_contract() -> None:
     """AUTH-3: no row of either table is about a method that does not exist."""
-    assert set(CALLERS) | set(SCOPES) <= methods()
+    assert sorted((set(CALLERS) | set(SCOPES)) - methods()) == []
 
 
 def test_what_only_operators_may_do_takes_their_scope() -> None:
