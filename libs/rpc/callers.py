@@ -67,14 +67,6 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "GetCapacity": _EDGE | _ROUTING,
         "ApplyLimits": _ROUTING,
     },
-    "pointsman.cost_quote.v1.BudgetService": {
-        "CreateBudget": _EDGE,
-        "ChangeLimits": _EDGE,
-        "GetBudget": _EDGE,
-        "ListBudgets": _EDGE,
-        "ListEntries": _EDGE,
-        "CheckLedger": _EDGE,
-    },
     "pointsman.cost_quote.v1.QuoteService": {
         "QuoteCandidates": _ROUTING,
         "PriceUsage": _ROUTING,
