@@ -30,8 +30,6 @@ MATERIAL_LISTS = {
 }
 MATERIAL_SINGLES = {"first_frame": "image", "last_frame": "image", "image": "image"}
 """Field -> family of what it takes."""
-FILM = ("clips", "narration", "subtitles")
-"""What is joined to a film, which few dialects have words for."""
 
 
 @dataclass(frozen=True, slots=True)

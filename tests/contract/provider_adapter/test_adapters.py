@@ -254,13 +254,3 @@ def test_sound_is_told_or_refused_and_never_passed_over(name: str, wanted: bool)
     assert told == ({True: "on", False: "off"}[wanted] if name == "kling" else wanted)
     unsaid = submit.build(replace(job, input={"prompt": "a storm"}), endpoint_of(name)).body
     assert SOUND[name].encode() not in unsaid
-
-
-@pytest.mark.parametrize("name", [name for name, kind in WORKS if kind == "video" and name != "ark"])
-def test_who_cannot_join_clips_says_so(name: str) -> None:
-    """SEL-5: parts of a film are refused by name, all at once, and no clip is made that leaves them out."""
-    parts = {"clips": [{"url": "https://media.example/a.mp4"}], "narration": [None], "subtitles": ["Good evening."]}
-    job = replace(job_of("video"), input={"prompt": "a storm", **parts})
-    with pytest.raises(Fault) as caught:
-        ADAPTERS[name].submits("video").build(job, endpoint_of(name))
-    assert {error.pointer for error in caught.value.errors} == {f"/input/{part}" for part in parts}

@@ -73,6 +73,15 @@ async def refusal(call: Any) -> Fault:
     return caught.value
 
 
+async def test_a_film_goes_to_nobody_who_would_leave_its_parts_out() -> None:
+    """SEL-5: a dialect without words for clips refuses them before anything is read or sent."""
+    house = House(answer(200, {}))
+    film = replace(JOB, input={"prompt": PROMPT, "clips": [{"url": "https://media.example/a.mp4"}]})
+    fault = await refusal(house.submit(replace(ENDPOINT, adapter="kling"), film))
+    assert [error.pointer for error in fault.errors] == ["/input/clips"]
+    assert house.transport.sent == house.intake.taken == []
+
+
 async def test_a_result_is_fetched_and_kept() -> None:
     """ERR-1a: a finished job's bytes are in the store before the poll says so."""
     house = House(DONE)

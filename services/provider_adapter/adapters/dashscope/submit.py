@@ -14,7 +14,7 @@ from services.provider_adapter.adapters.dashscope.faults import TABLE
 from services.provider_adapter.adapters.dashscope.manifest import EDITS, MANIFEST, PICTURES, VIDEOS
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, object_of, refused, text_of
 from services.provider_adapter.domain.sizes import pixels_of
@@ -31,7 +31,7 @@ _SIZES = {
 def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that DashScope has no words for."""
     if job.kind == "video":
-        job.must_lack("dashscope", "reference_audios", "audio", *FILM)
+        job.must_lack("dashscope", "reference_audios", "audio")
         given, parameters = _old_video(job) if _BEFORE_MEDIA.match(job.model) else _video(job)
         return _post(VIDEOS, job, given, parameters)
     if job.kind == "image":

@@ -13,7 +13,7 @@ from services.provider_adapter.adapters.fal.faults import TABLE
 from services.provider_adapter.adapters.fal.manifest import MANIFEST, submission
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, refused, text_of
 from services.provider_adapter.domain.sizes import pixels_of
@@ -45,7 +45,6 @@ def parse(response: HttpResponse, job: Job) -> Submitted:
 
 
 def _video(job: Job) -> Mapping[str, Any]:
-    job.must_lack("fal", *FILM)
     first = job.material("first_frame")
     seconds = job.seconds_up("duration_s")  # never shorter than asked
     return {

@@ -9,7 +9,7 @@ from services.provider_adapter.adapters.google.manifest import MANIFEST, model_p
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
 from services.provider_adapter.domain.inputs import encoded
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, refused, text_of
 from services.provider_adapter.domain.turns import inline
@@ -20,7 +20,7 @@ DEFAULT_S = 8
 
 def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the operation. Raises Fault for an input that Veo has no words for."""
-    job.must_lack("google", "reference_videos", "reference_audios", "audio", *FILM)
+    job.must_lack("google", "reference_videos", "reference_audios", "audio")
     instance: dict[str, Any] = {"prompt": job.required("prompt")}
     for ours, theirs in (("first_frame", "image"), ("last_frame", "lastFrame")):
         url = job.material(ours)

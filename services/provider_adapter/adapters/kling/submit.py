@@ -12,7 +12,7 @@ from services.provider_adapter.adapters.kling.faults import TABLE
 from services.provider_adapter.adapters.kling.manifest import FRAMES, MANIFEST, REFERENCES, route
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, object_of, refused, text_of
 
@@ -23,7 +23,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that Kling has no words for."""
     if job.kind != "video":
         raise Fault.of("source_not_configured", f"adapter 'kling' makes no {job.kind!r}")
-    job.must_lack("kling", "reference_videos", "reference_audios", *FILM)
+    job.must_lack("kling", "reference_videos", "reference_audios")
     path = route(job)
     seconds = job.seconds_up("duration_s")  # never shorter than asked
     body = {

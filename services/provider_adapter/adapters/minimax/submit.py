@@ -15,7 +15,7 @@ from services.provider_adapter.adapters.minimax.faults import TABLE
 from services.provider_adapter.adapters.minimax.manifest import FIRST, MANIFEST, SECOND, accepted, second
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, refused, text_of
 
@@ -57,7 +57,7 @@ def size_of(job: Job) -> str:
 
 
 def _first(job: Job) -> dict[str, Any]:
-    job.must_lack(f"minimax with {job.model}", "reference_videos", "reference_audios", "audio", *FILM)
+    job.must_lack(f"minimax with {job.model}", "reference_videos", "reference_audios", "audio")
     images = job.materials("reference_images")
     if len(images) > 1:
         raise Fault.invalid(("/input/reference_images", f"minimax takes one subject with {job.model}"))
@@ -75,7 +75,7 @@ def _first(job: Job) -> dict[str, Any]:
 
 
 def _second(job: Job) -> dict[str, Any]:
-    job.must_lack("minimax", "audio", *FILM)
+    job.must_lack("minimax", "audio")
     content = list(_content(job))
     frames = [item for item in content if item.get("role") in ("first_frame", "last_frame")]
     if frames and len(content) > len(frames) + 1:

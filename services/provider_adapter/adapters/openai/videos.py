@@ -6,7 +6,7 @@ from libs.faults.fault import Fault
 from services.provider_adapter.adapters.openai.dialect import Dialect
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, refused, text_of
 
@@ -36,7 +36,7 @@ def parse(response: HttpResponse, dialect: Dialect) -> Submitted:
 
 
 def _video(job: Job) -> dict[str, Any]:
-    job.must_lack("openai", "last_frame", "reference_videos", "reference_audios", "audio", *FILM)
+    job.must_lack("openai", "last_frame", "reference_videos", "reference_audios", "audio")
     body: dict[str, Any] = {"model": job.model, "prompt": job.required("prompt")}
     optional = {"seconds": _seconds(job), "size": _size(job)}
     body |= {name: value for name, value in optional.items() if value}

@@ -15,7 +15,7 @@ from services.provider_adapter.adapters.replicate.faults import TABLE
 from services.provider_adapter.adapters.replicate.manifest import MANIFEST, PREDICTIONS
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, refused, text_of
 from services.provider_adapter.domain.sizes import pixels_of
@@ -61,7 +61,6 @@ def inputs(job: Job) -> dict[str, Any]:
 
 
 def _video(job: Job) -> Mapping[str, Any]:
-    job.must_lack("replicate", *FILM)
     first = job.material("first_frame")
     return {
         "prompt": job.text("prompt") if first else job.required("prompt"),

@@ -13,7 +13,7 @@ from services.provider_adapter.adapters.runway.faults import TABLE
 from services.provider_adapter.adapters.runway.manifest import CLIP, MANIFEST, PICTURES, VERSION, WORDS
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, refused, text_of
 
@@ -60,7 +60,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that Runway has no words for."""
     if job.kind != "video":
         raise Fault.of("source_not_configured", f"adapter 'runway' makes no {job.kind!r}")
-    job.must_lack("runway", "audio", *FILM)
+    job.must_lack("runway", "audio")
     pictures, clips = _pictures(job), job.materials("reference_videos")
     if len(clips) > 1:
         raise Fault.invalid(("/input/reference_videos", "runway takes one, the clip that is changed"))

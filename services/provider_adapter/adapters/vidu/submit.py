@@ -11,7 +11,7 @@ from services.provider_adapter.adapters.vidu.faults import TABLE
 from services.provider_adapter.adapters.vidu.manifest import FRAME, FRAMES, MANIFEST, REFERENCES, WORDS
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
-from services.provider_adapter.domain.job import FILM, Endpoint, Job
+from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Submitted
 from services.provider_adapter.domain.replies import document, refused, text_of
 
@@ -20,7 +20,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     """The request that creates the job. Raises Fault for an input that Vidu has no words for."""
     if job.kind != "video":
         raise Fault.of("source_not_configured", f"adapter 'vidu' makes no {job.kind!r}")
-    job.must_lack("vidu", "reference_videos", "reference_audios", *FILM)
+    job.must_lack("vidu", "reference_videos", "reference_audios")
     path, images = _way(job)
     framed = path in (FRAME, FRAMES)
     body = {
