@@ -49,9 +49,7 @@ class TakeMaterials:
         """
         kept = await self._artifacts(caller, materials)
         contents = {material.pointer: material.content() for material in materials if material.base64}
-        await self.refuse_urls(
-            (pointer_to(material.pointer, "url"), material.url) for material in materials if material.passed_on
-        )
+        await self.refuse_urls((material.url_pointer, material.url) for material in materials if material.passed_on)
         arrivals: dict[tuple[str, str], asyncio.Task[Blob]] = {}
         turn = asyncio.Semaphore(AT_ONCE)
         try:

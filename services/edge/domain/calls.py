@@ -29,7 +29,7 @@ LONGEST_SESSION = 200
 BRACKETS_WITHOUT_DEPTH = 64
 ESCAPED_ASCII = re.compile(rb"\\u00[0-7]")
 """Only so can a word, or a NUL, hide from a search in the bytes."""
-MATERIAL_WORDS = (b'url"', b'artifact"', b'base64"')
+MATERIAL_WORDS = (b'url"', b'artifact"', b'base64"', b'file_data"')
 encode = msgspec.json.Encoder().encode
 
 

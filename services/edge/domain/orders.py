@@ -33,6 +33,8 @@ BILLING_MODES = ("per_second", "per_request", "per_image", "per_token", "per_cha
 LONGEST_DEADLINE_S = 30 * 24 * 3600.0
 MOST_LABELS = 64
 LONGEST_LABEL = 1024
+SCHEME_WITHIN = 32
+"""Characters within which a URL has told its scheme; base64 has no colon."""
 DIGEST = re.compile(r"[0-9a-f]{64}")
 MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
 DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
@@ -43,7 +45,7 @@ class Material:
     """One material where it stands in the input. Exactly one of the three is not empty; `base64` has a media type.
 
     `family` is what its field takes (image, video, audio), "" where any will do. `passed_on`: the URL goes to the
-    provider as it is (pictures in a chat), so it is judged and not fetched.
+    provider as it is (pictures in a chat), so it is judged and not fetched; `bare`: it stands at the pointer itself.
     """
 
     pointer: str
@@ -53,6 +55,12 @@ class Material:
     media_type: str = ""
     family: str = ""
     passed_on: bool = False
+    bare: bool = False
+
+    @property
+    def url_pointer(self) -> str:
+        """Where its URL stands."""
+        return self.pointer if self.bare else pointer_to(self.pointer, "url")
 
     def content(self) -> bytes:
         """The bytes of a base64 material. Fault validation_failed if they cannot be decoded or are none."""
@@ -168,12 +176,20 @@ def _of_field(value: Any, pointer: str, family: str, errors: list[tuple[str, str
 
 
 def _of_messages(messages: Any, pointer: str, errors: list[tuple[str, str]]) -> Iterator[Material]:
-    """What a chat shows (`image_url`, `video_url` …): `data:` URLs are content, others are the provider's to fetch."""
+    """What a chat shows (`image_url`, `video_url` …) or gives to read (`file_data`): `data:` URLs and bare base64 are
+    content, other URLs are the provider's to fetch."""
     for place, item in _objects(messages, pointer):
         for name, shown in item.items():
+            where = pointer_to(place, name)
+            if name == "file_data" and isinstance(shown, str):
+                if ":" not in shown[:SCHEME_WITHIN] or shown.startswith("data:"):
+                    continue
+                if reason := syntax_reason(shown):
+                    errors.append((where, reason))
+                else:
+                    yield Material(where, shown, passed_on=True, bare=True)
             if not name.endswith("_url"):
                 continue
-            where = pointer_to(place, name)
             url = shown.get("url") if isinstance(shown, dict) else None
             if not isinstance(url, str):
                 errors.append((pointer_to(where, "url"), "is required, as a text"))

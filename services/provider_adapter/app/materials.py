@@ -14,7 +14,7 @@ from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
 from libs.materials.intake import NotAllowed, Unfit
 from services.provider_adapter.domain.adapter import Manifest
-from services.provider_adapter.domain.inputs import pictures_passed_on
+from services.provider_adapter.domain.inputs import urls_passed_on
 from services.provider_adapter.domain.job import Content, Job, Place, material_places, with_material
 from services.provider_adapter.ports import MaterialIntake, MaterialLinks, MediaStore
 
@@ -50,8 +50,8 @@ class Materials:
         return replace(job, contents=contents) if contents else job
 
     async def _refuse_passed_on(self, given: Mapping[str, Any]) -> None:
-        """Fault url_not_allowed naming each picture of a chat whose URL the provider may not be given."""
-        asked = list(pictures_passed_on(given))
+        """Fault url_not_allowed naming each URL in a chat that the provider may not be given."""
+        asked = list(urls_passed_on(given))
         distinct = list(dict.fromkeys(url for _, url in asked))
         reasons = dict(zip(distinct, await asyncio.gather(*map(self._intake.refusal, distinct)), strict=True))
         refused = [(pointer, reason) for pointer, url in asked if (reason := reasons[url])]

@@ -14,6 +14,8 @@ import msgspec
 from libs.faults.fault import Fault
 
 SHORT_BYTES = 64
+SCHEME_WITHIN = 32
+"""Characters within which a URL has told its scheme; base64 has no colon."""
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _NOTHING = object()
 _HALF = re.compile("[\ud800-\udfff]")
@@ -88,30 +90,38 @@ def holds(given: Mapping[str, Any], name: str) -> bool:
     return bool(given.get(name))
 
 
-def pictures_passed_on(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(pointer, URL) of every picture of a chat that the provider is to fetch by itself; `data:` URLs are content."""
+def urls_passed_on(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(pointer, URL) of everything in a chat that the provider is to fetch by itself: pictures, clips (`…_url`) and
+    documents (`file_data`). `data:` URLs are content, and so is what stands in `file_data` and is no URL."""
     if not isinstance(given, JsonInput):
         messages = given.get("messages")
-    elif "messages" in given and any(word in bytes(given.raw["messages"]) for word in (b"image_url", b"\\u")):
+    elif "messages" in given and any(word in bytes(given.raw["messages"]) for word in _MAY_PASS_ON):
         messages = given["messages"]  # taken apart only where there may be one; escapes may spell the word too
     else:
         return
-    yield from _pictures(messages, "/input/messages")
+    yield from _urls(messages, "/input/messages")
 
 
-def _pictures(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+_MAY_PASS_ON = (b"_url", b"file_data", b"\\u")
+
+
+def _urls(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
-        picture = value.get("image_url")
-        url = picture.get("url") if isinstance(picture, Mapping) else picture
-        if isinstance(url, str) and not url.startswith("data:"):
-            yield (f"{pointer}/image_url/url" if isinstance(picture, Mapping) else f"{pointer}/image_url"), url
         children: Iterator[tuple[Any, Any]] = iter(value.items())
     elif isinstance(value, list | tuple):
         children = iter(enumerate(value))
     else:
         return
     for name, item in children:
-        yield from _pictures(item, f"{pointer}/{name}")
+        where = f"{pointer}/{name}"
+        if name == "file_data" and isinstance(item, str):
+            if ":" in item[:SCHEME_WITHIN] and not item.startswith("data:"):
+                yield where, item
+        elif isinstance(name, str) and name.endswith("_url"):
+            url = item.get("url") if isinstance(item, Mapping) else item
+            if isinstance(url, str) and not url.startswith("data:"):
+                yield (f"{where}/url" if isinstance(item, Mapping) else where), url
+        yield from _urls(item, where)
 
 
 def raw_fields(given: Mapping[str, Any]) -> dict[str, Any]:

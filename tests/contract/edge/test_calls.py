@@ -153,6 +153,12 @@ async def test_pictures_of_a_chat_are_public(tmp_path: Any, edge: EdgeHouse, esc
         answer = await client.post(CHAT, content=raw, headers={"content-type": "application/json"})
         problem = check(answer, 422, "url_not_allowed")
         assert pointers(problem) == ["/messages/0/content/0/image_url/url"]
+        file = [{"type": "file", "file": {"file_data": url}}]
+        asked = json.dumps({**HELLO, "messages": [{"role": "user", "content": file}]})
+        asked = asked.replace("file_data", "\\u0066ile_data") if escaped else asked
+        answer = await client.post(CHAT, content=asked, headers={"content-type": "application/json"})
+        problem = check(answer, 422, "url_not_allowed")
+        assert pointers(problem) == ["/messages/0/content/0/file/file_data"]
         parts[0]["image_url"]["url"] = "data:image/png;base64,AAAA"  # type: ignore[index]  # a dict
         assert (await client.post(CHAT, json={**HELLO, "messages": [{"role": "user", "content": parts}]})).is_success
 

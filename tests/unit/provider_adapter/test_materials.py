@@ -123,6 +123,19 @@ async def test_urls_that_are_passed_on_are_judged(escaped: bool) -> None:
     assert desk.intake.taken == []
 
 
+async def test_documents_and_clips_that_are_passed_on_are_judged() -> None:
+    """AUTH-4: a document that is named by its address, and a clip, are the provider's to fetch like a picture; bytes in
+    base64, bare or as a `data:` URL, are content."""
+    files = [INSIDE, FINE, "data:application/pdf;base64,aa", "JVBERi0xLjQK"]
+    content: list[Any] = [{"type": "file", "file": {"file_data": data}} for data in files]
+    content += [{"type": "video_url", "video_url": INSIDE}, {"type": "video_url", "video_url": {"url": INSIDE}}]
+    given = JsonInput(json.dumps({"messages": [{"role": "user", "content": content}]}).encode())
+    fault = await refusal(Desk().materials.ready(Job("a", "t", "chat", "m", given), manifest()))
+    assert fault.code == "url_not_allowed"
+    places = ["0/file/file_data", "4/video_url", "5/video_url/url"]
+    assert [error.pointer for error in fault.errors] == [f"/input/messages/0/content/{at}" for at in places]
+
+
 async def test_the_wire_carries_what_was_kept() -> None:
     """AUTH-4: the provider's request holds the bytes that were judged, and no address of the user's."""
     house = House(answer(200, {"id": "cgt-1"}))
