@@ -231,15 +231,25 @@ WORDS_OF_DIALECTS = frozenset(
 """What stands in every second input as a value and names nothing of its user."""
 
 
-def private_texts(given: Any) -> Iterator[str]:
-    """Every text that a user wrote or signed into an input, deepest first: what no message may repeat. Words that the
-    dialect itself has are nobody's: a refusal may say that a `role` must be `user`."""
+CHOICES = frozenset({"resolution", "ratio", "size", "task", "service_tier", "reasoning_effort", "verbosity"})
+LONGEST_CHOICE = 16
+
+
+def private_texts(given: Mapping[str, Any]) -> Iterator[str]:
+    """Every text that a user wrote or signed into an input: what no message may repeat. Words that the dialect itself
+    has are nobody's, nor is a short choice: a refusal may say that a `role` must be `user`, or that `720p` is none."""
+    for name, value in given.items():
+        if not (name in CHOICES and isinstance(value, str) and len(value) <= LONGEST_CHOICE):
+            yield from _texts_in(value)
+
+
+def _texts_in(given: Any) -> Iterator[str]:
     if isinstance(given, str):
         if given not in WORDS_OF_DIALECTS:
             yield given
     elif isinstance(given, Mapping):
         for value in given.values():
-            yield from private_texts(value)
+            yield from _texts_in(value)
     elif isinstance(given, list | tuple):
         for value in given:
-            yield from private_texts(value)
+            yield from _texts_in(value)

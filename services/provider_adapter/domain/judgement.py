@@ -79,11 +79,11 @@ def judge(reply: Reply, phase: Phase, table: FaultTable, now: datetime, *, synch
 
 def judge_job(document: object, table: FaultTable, now: datetime) -> Fault:
     """Why a job failed, from the error that its record holds. Without a reason it is the supply's failure."""
-    reply = Reply(200)
-    finding = find(reply, of_document(document, "body"), table)
+    reply, reading = Reply(200), of_document(document, "body")
+    finding = find(reply, reading, table)
     if finding.ours in ("", "task_lost", SUBMISSION_UNKNOWN):
         finding = Finding("provider_error", "the job failed without a reason", finding.theirs, finding.said)
-    return fault_of(finding, reply, table, now)
+    return fault_of(finding, reply, table, now, param=reading.param)
 
 
 def find(reply: Reply, reading: Reading, table: FaultTable) -> Finding:

@@ -80,3 +80,11 @@ def test_what_is_said_of_a_field_names_the_field_and_not_its_value() -> None:
     fault = hidden(judge(reply, Phase.SUBMIT, TABLE, START), given_)
     assert (fault.code, fault.provider_message) == ("invalid_request", f"a user may not say '{HIDDEN}'")
     assert fault.metadata["param"] == f"tools.{HIDDEN}.role"
+
+
+def test_a_choice_may_be_told_and_a_text_in_its_place_may_not() -> None:
+    """ERR-1 ERR-4: which resolution is none is no secret; a sentence is one, wherever it stands."""
+    said = "resolution 720p is not supported, size a harbour at dawn is none"
+    given_ = {"resolution": "720p", "size": "a harbour at dawn", "prompt": {"ratio": "dawn"}}
+    fault = hidden(Fault.of("invalid_request", provider_message=said), given_)
+    assert fault.provider_message == f"resolution 720p is not supported, size {HIDDEN} is none"
