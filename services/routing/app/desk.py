@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -11,6 +11,7 @@ from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.store.gathering import Gathering
 from services.routing.app.sending import Sending
+from services.routing.app.tenant_book import TenantBook
 from services.routing.app.usher import Usher
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
@@ -20,6 +21,7 @@ from services.routing.ports import Capacity, CatalogReader, Health, Provider, Qu
 from services.routing.ports.alerts import Alert, AlertStore
 from services.routing.ports.late import LateStore
 from services.routing.ports.prices import UsagePrices
+from services.routing.ports.quotas import QuotaReader
 from services.routing.ports.standing import StandingReader
 from services.routing.ports.waking import Waking
 from services.routing.settings import Settings
@@ -33,7 +35,7 @@ log = logging.getLogger(__name__)
 NO_POLICY = Policy(id="", revision=0)
 
 
-class Store(TaskStore, Waking, AlertStore, StandingReader, LateStore, Protocol):
+class Store(TaskStore, Waking, AlertStore, StandingReader, LateStore, QuotaReader, Protocol):
     """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
 
 
@@ -98,6 +100,7 @@ class Desk:
     usher: Usher
     errands: Errands
     sending: Sending
+    runs: TenantBook = field(default_factory=TenantBook)
 
     def now(self) -> datetime:
         """The wall time."""

@@ -10,7 +10,7 @@ from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
 from services.routing.app.give_back import release
 from services.routing.app.submit_attempt import submit_attempt
 from services.routing.app.turn import Placed, place
-from services.routing.domain import transitions
+from services.routing.domain import tenant_quotas, transitions
 from services.routing.domain.attempts import fault, last_start
 from services.routing.domain.availability import gate_in_words
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
@@ -22,6 +22,13 @@ from services.routing.ports.alerts import Alert
 
 async def dispatch_task(desk: Desk, task: Task) -> None:
     """Bring a claimed, queued Task as far as it goes now: submitted, waiting with its reason, or failed."""
+    try:
+        await _dispatch(desk, task)
+    finally:
+        desk.runs.leave(task)
+
+
+async def _dispatch(desk: Desk, task: Task) -> None:
     for _ in range(desk.settings.rounds_per_step):
         try:
             placed = await place(desk, task)
@@ -152,7 +159,10 @@ async def _rest(desk: Desk, task: Task, placed: Placed) -> None:
 
 
 async def _wait(desk: Desk, task: Task, reason: str, until: datetime) -> None:
-    await _put(desk, Write(task, transitions.waiting(task, reason, until), desk.now()))
+    after = transitions.waiting(task, reason, until)
+    if reason.startswith(tenant_quotas.REASON):
+        after = replace(after, round_key=tenant_quotas.group_of(task))
+    await _put(desk, Write(task, after, desk.now()))
 
 
 async def _put(desk: Desk, write: Write) -> None:

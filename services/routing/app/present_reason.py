@@ -5,6 +5,7 @@ from dataclasses import replace
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
 from services.routing.app.gather import gather, look
+from services.routing.app.tenant_runs import room_for
 from services.routing.domain.decision import Decision, Verdict
 from services.routing.domain.selection import select
 from services.routing.domain.task import Task
@@ -22,10 +23,13 @@ async def with_present_reason(desk: Desk, task: Task) -> Task:
     try:
         views = await look(desk)
         found = await gather(desk, task, views)
+        room = await room_for(desk, [task])
     except Fault:
         return task
     if found.inputs is None:
         return replace(task, waiting_reason=found.missing)
+    if wait := room.refusal(task):
+        return replace(task, waiting_reason=wait)
     return replace(task, waiting_reason=_reason(task, select(views.seen_by(found.inputs))) or task.waiting_reason)
 
 

@@ -6,6 +6,7 @@ from libs.faults.fault import Fault
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.estimate_task import estimate_task
+from services.routing.app.tenant_runs import let_in
 from services.routing.domain.admission import admit
 from services.routing.domain.catalog import Catalog, Model
 from services.routing.domain.estimate import Estimate
@@ -29,8 +30,12 @@ class Submission:
 
 
 async def check_task(desk: Desk, submission: Submission) -> Estimate:
-    """Permission, model and parameters, and what it may cost; creates nothing. Faults as `domain.admission.admit`."""
+    """Permission, model and parameters, the tenant's quota of Runs that wait, and what it may cost; creates nothing.
+
+    Faults as `domain.admission.admit`; quota_exceeded.
+    """
     catalog, model = await _admitted(desk, submission.request)
+    await let_in(desk, catalog, submission.request.tenant)
     return await estimate_task(desk, _task(desk, submission, str(model.kind), catalog))
 
 
@@ -49,6 +54,7 @@ async def submit_task(desk: Desk, submission: Submission) -> Task:
             raise
     else:
         known = await desk.store.add(_task(desk, submission, str(model.kind), catalog))
+        desk.runs.handed_over(submission.request.tenant)
     return _same(desk, submission, known)
 
 

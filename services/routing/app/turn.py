@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from services.routing.app.desk import Desk
 from services.routing.app.gather import Gathered, Views, gather, look
 from services.routing.app.give_back import release
+from services.routing.app.tenant_runs import room_for
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.selection import select
 from services.routing.domain.shares import turn_of
 from services.routing.domain.task import Task
+from services.routing.domain.tenant_quotas import Room
 from services.routing.ports import Refused, Reserved
 
 
@@ -38,7 +40,7 @@ async def place(desk: Desk, task: Task) -> Placed:
     try:
         return await asyncio.shield(asked)
     except asyncio.CancelledError:
-        asked.add_done_callback(lambda done: _nobody_came(desk, done))
+        asked.add_done_callback(lambda done: _nobody_came(desk, task, done))
         raise
 
 
@@ -47,9 +49,10 @@ async def place_all(asks: Sequence[tuple[Desk, Task]]) -> Sequence[Placed | Exce
     desk = asks[0][0]
     views = await look(desk)
     found = await asyncio.gather(*(gather(desk, task, views) for _, task in asks), return_exceptions=True)
+    room = await room_for(desk, (task for _, task in asks))
     turns = [turn_of(task) for _, task in asks]
     order = desk.usher.shares.order(turns)
-    decided = _decided([found[place] for place in order], views)
+    decided = _decided([asks[place] for place in order], [found[place] for place in order], views, room)
     placed = await asyncio.gather(*(_placed(desk, item) for item in decided))
     for place, item in zip(order, placed, strict=True):
         if isinstance(item, Placed) and item.lease is not None:
@@ -58,16 +61,20 @@ async def place_all(asks: Sequence[tuple[Desk, Task]]) -> Sequence[Placed | Exce
     return [answers[place] for place in range(len(asks))]
 
 
-def _decided(found: Sequence[Gathered | BaseException], views: Views) -> list[Placed | Exception]:
-    """Decisions, each with the slots counted that the turn has chosen by then."""
+def _decided(
+    asks: Sequence[tuple[Desk, Task]], found: Sequence[Gathered | BaseException], views: Views, room: Room
+) -> list[Placed | Exception]:
+    """Decisions, each with the slots and Runs counted that the turn has chosen by then."""
     decided: list[Placed | Exception] = []
-    for item in found:
+    for (desk, task), item in zip(asks, found, strict=True):
         if isinstance(item, Exception):
             decided.append(item)
         elif isinstance(item, BaseException):
             raise item
         elif item.inputs is None:
             decided.append(Placed(item, Decision(Verdict.WAIT, (), waiting_reason=item.missing)))
+        elif wait := room.refusal(task):
+            decided.append(Placed(Gathered(None, wait), Decision(Verdict.WAIT, (), waiting_reason=wait)))
         else:
             inputs = views.seen_by(item.inputs)
             try:
@@ -78,6 +85,8 @@ def _decided(found: Sequence[Gathered | BaseException], views: Views) -> list[Pl
             if decision.verdict is Verdict.CHOSEN:
                 chosen = inputs.supplies[decision.chosen]
                 views.occupy(chosen, inputs.channels[chosen.channel])
+                room.enter(task)
+                desk.runs.choose(task)
             decided.append(Placed(replace(item, inputs=inputs), decision))
     return decided
 
@@ -110,6 +119,7 @@ async def _reserve(desk: Desk, attempt_id: str, inputs: Inputs, decision: Decisi
         raise
 
 
-def _nobody_came(desk: Desk, done: "asyncio.Future[Placed]") -> None:
+def _nobody_came(desk: Desk, task: Task, done: "asyncio.Future[Placed]") -> None:
+    desk.runs.leave(task)
     if not done.cancelled() and done.exception() is None and (lease := done.result().lease) is not None:
         desk.errands.begin(release(desk, lease.lease_id))

@@ -106,6 +106,8 @@ def window_closed(task: Task) -> Failure:
     reason = task.waiting_reason or "nothing came free"
     if reason.startswith("capacity"):
         return fault("capacity_exhausted", f"no slot came free in time ({reason})", "capacity", "supply", True)
+    if reason.startswith("quota"):
+        return fault("quota_exceeded", f"no room in time ({reason})", "capacity", "request", True)
     if reason.startswith("model"):
         return fault("model_not_published", reason, "request")
     return fault("supply_unavailable", f"no supply became available in time ({reason})", "supply", "supply", True)

@@ -72,7 +72,7 @@ ATTEMPT_MOVES: Mapping[AttemptState, frozenset[AttemptState]] = {
     AttemptState.UNRESOLVED: frozenset(),
 }
 
-PARKED = frozenset({"capacity", "health", "model", "price"})
+PARKED = frozenset({"capacity", "health", "model", "price", "quota"})
 """First words of the reasons that a Task is parked with."""
 TERMINAL_TASKS = frozenset(state for state, moves in TASK_MOVES.items() if not moves)
 TERMINAL_ATTEMPTS = frozenset(state for state, moves in ATTEMPT_MOVES.items() if not moves)

@@ -17,6 +17,7 @@ from services.routing.ports.waking import Line, Pick
 from services.routing.store.checks_memory import MemoryChecks
 from services.routing.store.late_memory import MemoryLate
 from services.routing.store.paging import key_of, token_of
+from services.routing.store.quotas_memory import MemoryQuotas
 from services.routing.store.tasks_rows import CLASSES
 
 _LANES = {
@@ -33,7 +34,7 @@ class _Row:
     parked_at: datetime | None = None
 
 
-class MemoryTasks(MemoryChecks, MemoryLate):
+class MemoryTasks(MemoryChecks, MemoryLate, MemoryQuotas):
     """`TaskStore` and `AlertStore` over dictionaries. One event loop, no await inside a change: each is atomic."""
 
     def __init__(self) -> None:

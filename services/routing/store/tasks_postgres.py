@@ -29,6 +29,7 @@ from services.routing.store.checks_postgres import PostgresChecks
 from services.routing.store.late_postgres import PostgresLate
 from services.routing.store.paging import key_of, token_of
 from services.routing.store.queue_postgres import PostgresQueue, save_values, stored
+from services.routing.store.quotas_postgres import PostgresQuotas
 from services.routing.store.rounds_postgres import PostgresRounds
 from services.routing.store.tasks_rows import attempt_of, attempt_row, round_of, task_of
 from services.routing.store.tasks_tables import LIVE, attempts, ready, selections, tasks
@@ -36,7 +37,7 @@ from services.routing.store.tasks_tables import LIVE, attempts, ready, selection
 ENDED = tuple(sorted(state.value for state in TERMINAL_TASKS))
 
 
-class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresChecks, PostgresLate):
+class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresChecks, PostgresLate, PostgresQuotas):
     """`TaskStore` and `AlertStore`."""
 
     def __init__(self, database: Database) -> None:

@@ -69,6 +69,7 @@ tasks = Table(
     Index("tasks_followed_timer", "timer_at", "id", postgresql_where=text(FOLLOWED)),
     Index("tasks_urgent_timer", "timer_at", "id", postgresql_where=text(URGENT)),
     Index("tasks_untimed", "id", postgresql_where=text(f"{OPEN} AND timer_at IS NULL")),
+    Index("tasks_open_of_tenant", "tenant", "state", "run_id", "id", postgresql_where=text(OPEN)),
     Index(
         "tasks_late",
         *("deadline", "id"),

@@ -53,6 +53,23 @@ async def claimed(store: Any, task_id: str = "t1", **request: Any) -> Any:
     return task
 
 
+async def test_runs_are_counted_for_quotas(store: Any):
+    """AUTH-2: Runs with providers by tenant, and those that wait and are not there; a Task alone is its own Run."""
+    for task_id, run_id in (("t1", "A"), ("t2", "A"), ("t3", "B"), ("t4", "C"), ("t5", "")):
+        await store.add(replace(queued(task_id), run_id=run_id))
+    await store.add(replace(queued("u1", tenant="u"), run_id="D"))
+    assert await store.runs_at_providers(["t", "u"]) == []
+    assert await store.waiting_runs("t", 9) == 4
+    assert await store.waiting_runs("t", 3) == 3
+    for task_id in ("t1", "t5", "u1"):
+        task = await store.claim_one(task_id, "w1", at(0), UNTIL)
+        assert task is not None
+        await store.save(write(task, to_submitting(task)))
+    assert await store.runs_at_providers(["t", "u", "nobody"]) == [("t", "A"), ("t", "t5"), ("u", "D")]
+    assert await store.runs_at_providers(["u"]) == [("u", "D")]
+    assert await store.waiting_runs("t", 9) == 2
+
+
 async def test_terms_are_kept(store: Any):
     """HUMAN-2, COST-9: a Task's terms come back as they were, and a Task without any has none."""
     terms = Terms(supply="a/clip", max_attempts=1, hold="h1")
