@@ -73,6 +73,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(item)
 
 
+@pytest.mark.timeout(1800)  # the large size
 def test_whatever_comes(client: httpx2.Client) -> None:
     """EDG-1, EDG-2, EDG-3: every operation answers made-up requests as it documents, and none with a bug of ours.
 
