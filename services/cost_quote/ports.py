@@ -87,6 +87,10 @@ class Budgets(Protocol):
         """By sequence, those above `after`."""
         ...
 
+    async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[Hold]:
+        """By id, those that are held, whose id begins with `prefix` and comes after `after`."""
+        ...
+
     async def mismatches(self) -> Sequence[Mismatch]:
         """What contradicts `domain.checking` at one moment, by budget."""
         ...

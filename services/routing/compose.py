@@ -25,16 +25,19 @@ from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
 from services.routing.app.calls.watchdog import Watch
 from services.routing.app.catalog_desk import CatalogDesk, CatalogView
+from services.routing.app.check_budgets import CheckBudgets
 from services.routing.app.check_histories import CheckHistories
 from services.routing.app.check_leases import CheckLeases
 from services.routing.app.check_standing import CheckStanding
 from services.routing.app.desk import Bell, Desk, Errands, Store
 from services.routing.app.follow_health import HealthFollower
+from services.routing.app.funds import Funds
 from services.routing.app.hear_late import hear_late
 from services.routing.app.keep_leases import keep_leases
 from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
 from services.routing.app.sending import Sending
+from services.routing.app.settle_holds import SettleHolds
 from services.routing.app.tell_outcomes import tell_outcomes
 from services.routing.app.turn import place_all
 from services.routing.app.usher import Usher
@@ -43,6 +46,7 @@ from services.routing.app.work_queue import WorkQueue
 from services.routing.peers.calls import RemoteCalls
 from services.routing.peers.capacity import HOLDER_OF_CALLS, RemoteCapacity
 from services.routing.peers.health import RemoteHealth
+from services.routing.peers.ledger import RemoteLedger
 from services.routing.peers.provider import RemoteProvider
 from services.routing.peers.quotes import RemoteQuotes
 from services.routing.ports import CatalogStore, Lane
@@ -67,6 +71,8 @@ CATALOG_SERVICE = "pointsman.routing.v1.CatalogService"
 PUSH_INTERVAL_S = 1.0
 LATE_INTERVAL_S = 15.0
 FORGET_INTERVAL_S = 60.0
+HOLDS_INTERVAL_S = 10.0
+BUDGETS_INTERVAL_S = 60.0
 PRICING_S = 1.0
 """The answer of a call waits for its price no longer than this."""
 
@@ -157,6 +163,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         usher=Usher(stores.tasks, world.clock, settings.waiting_look_s),
         errands=Errands(),
         sending=Sending(settings.submissions_per_channel),
+        funds=Funds(RemoteLedger(channels.to("cost_quote"), timeout_s)),
     )
 
 
@@ -183,6 +190,7 @@ def _call_desk(desk: Desk, channels: Any, stores: Stores) -> CallDesk:
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(calls, used), lambda used: used.key),
         watch=Watch(world.clock),
+        funds=desk.funds,
         memory=memory,
     )
     return calls
@@ -226,6 +234,7 @@ def _tickers(
         Ticker("routing.outcomes", partial(tell_outcomes, desk), world=world, interval_s=settings.report_interval_s),
         Ticker("routing.late", partial(hear_late, desk), world=world, interval_s=LATE_INTERVAL_S),
         *_checks(desk),
+        Ticker("routing.holds", SettleHolds(desk, calls), world=world, interval_s=HOLDS_INTERVAL_S),
         Ticker("routing.orphans", orphans, world=world, interval_s=settings.orphan_interval_s),
         Ticker("routing.old_calls", partial(forget_calls, calls), world=world, interval_s=FORGET_INTERVAL_S),
         usher,
@@ -239,6 +248,7 @@ def _checks(desk: Desk) -> tuple[Ticker, ...]:
     return (
         Ticker("routing.standing", CheckStanding(desk), world=world, interval_s=settings.check_interval_s),
         Ticker("routing.histories", CheckHistories(desk), world=world, interval_s=settings.check_interval_s),
+        Ticker("routing.budgets", CheckBudgets(desk), world=world, interval_s=BUDGETS_INTERVAL_S),
         Ticker("routing.ledger", CheckLeases(desk), world=world, interval_s=settings.capacity_ttl_s),
     )
 

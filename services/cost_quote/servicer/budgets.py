@@ -68,6 +68,13 @@ class BudgetServicer(BudgetServiceServicer):
         found = await self._budgets.entries(budget.id, max(0, request.after_sequence), _page(request.page_size))
         return pb.ListEntriesResponse(entries=[wire.entry_to_proto(entry, budget.currency) for entry in found])
 
+    async def ListOpenHolds(self, request: pb.ListOpenHoldsRequest, context: Any) -> pb.ListOpenHoldsResponse:
+        """Holds that are still held."""
+        most = _page(request.page_size)
+        found = await self._budgets.open_holds(request.id_prefix, request.page_token, most)
+        more = found[-1].id if len(found) == most else ""
+        return pb.ListOpenHoldsResponse(holds=map(wire.hold_to_proto, found), next_page_token=more)
+
     async def CheckLedger(self, request: pb.CheckLedgerRequest, context: Any) -> pb.CheckLedgerResponse:
         """Whether the ledger is sound."""
         found = await self._budgets.mismatches()

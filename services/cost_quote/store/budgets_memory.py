@@ -13,6 +13,7 @@ from services.cost_quote.domain.budgets import (
     Entry,
     Hold,
     HoldAsk,
+    HoldState,
     Mismatch,
     Moved,
     Refused,
@@ -96,6 +97,11 @@ class MemoryBudgets:
     async def entries(self, budget_id: str, after: int, most: int) -> Sequence[Entry]:
         """See the port."""
         return self._entries[budget_id][after : after + most] if budget_id in self._entries else []
+
+    async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[Hold]:
+        """See the port."""
+        found = (hold for name, hold in sorted(self._holds.items()) if name.startswith(prefix) and name > after)
+        return [hold for hold in found if hold.state is HoldState.HELD][:most]
 
     async def mismatches(self) -> Sequence[Mismatch]:
         """See the port."""

@@ -27,6 +27,7 @@ from services.cost_quote.domain.budgets import (
     Entry,
     Hold,
     HoldAsk,
+    HoldState,
     Mismatch,
     Moved,
     Refusal,
@@ -136,6 +137,15 @@ class PostgresBudgets:
         async with self._database.read() as tx:
             rows = await tx.execute(select(table).where(mine).order_by(table.c.sequence).limit(most))
             return [entry_of(row) for row in rows.mappings()]
+
+    async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[Hold]:
+        """See the port."""
+        table = tables.hold
+        name = table.c.id.collate("C")  # the order of the index, whatever the database's own
+        wanted = select(table).where(table.c.state == HoldState.HELD.value, name > after, name >= prefix)
+        wanted = wanted.where(func.starts_with(table.c.id, prefix)).order_by(name).limit(most)
+        async with self._database.read() as tx:
+            return [hold_of(row) for row in (await tx.execute(wanted)).mappings()]
 
     async def mismatches(self) -> Sequence[Mismatch]:
         """See the port."""

@@ -81,8 +81,9 @@ hold = Table(
     *_amounts("settled_", nullable=True),
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("finished_at", DateTime(timezone=True)),
+    Index("hold_open", "id", postgresql_where=text("state = 'held'")),
 )
-"""`budget_id` is empty where a Hold was released that nobody knew."""
+"""`budget_id` is empty where a Hold was released that nobody knew. The index of open ones is in the order of bytes."""
 
 entry = Table(
     "entry",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.store.gathering import Gathering
+from services.routing.app.funds import Funds
 from services.routing.app.sending import Sending
 from services.routing.app.tenant_book import TenantBook
 from services.routing.app.usher import Usher
@@ -100,6 +101,7 @@ class Desk:
     usher: Usher
     errands: Errands
     sending: Sending
+    funds: Funds
     runs: TenantBook = field(default_factory=TenantBook)
 
     def now(self) -> datetime:

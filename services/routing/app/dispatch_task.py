@@ -3,17 +3,18 @@
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
+from urllib.parse import quote
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
+from services.routing.app.desk import Desk, alerts_of, failure_of, policy_of, task_link
 from services.routing.app.give_back import release
 from services.routing.app.submit_attempt import submit_attempt
 from services.routing.app.turn import Placed, place
 from services.routing.domain import tenant_quotas, transitions
 from services.routing.domain.attempts import fault, last_start
 from services.routing.domain.availability import gate_in_words
-from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
+from services.routing.domain.decision import AlertDraft, Decision, HealthView, Inputs, Verdict
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.task import Attempt, AttemptState, Task
 from services.routing.ports import Refused, Reserved, Write
@@ -59,6 +60,8 @@ async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> Non
         await release(desk, lease.lease_id)  # its turn came too late (ATT-3); the next step says how it ends
         await _wait(desk, task, task.waiting_reason, now)
         return
+    if not await _funded(desk, task, placed, lease):
+        return
     attempt = _attempt(task, placed, inputs, lease, now)
     counted = replace(task, spent=inputs.spent)  # in the currency of the quote, whose cost will be added to it
     deadline = now + timedelta(seconds=inputs.policy.uncertain_deadline_s)
@@ -82,6 +85,29 @@ async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> Non
         return  # this process stood still: somebody else may own the Task now, and what was not sent is not sent
     intent = next(item for item in saved.attempts if item.id == attempt.id)
     await submit_attempt(desk, saved, intent, inputs.channels[attempt.channel], inputs.supplies[attempt.supply])
+
+
+async def _funded(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> bool:
+    """Whether there is money for it (COST-9): else the Task ends, or waits for a ledger that does not answer."""
+    inputs, decision = placed.gathered.inputs, placed.decision
+    assert inputs is not None  # a lease is only taken for a decision over inputs
+    try:
+        await desk.funds.for_task(await desk.catalog.current(), task, inputs, decision)
+    except (Exception, asyncio.CancelledError) as error:
+        await release(desk, lease.lease_id)
+        if not isinstance(error, Fault):
+            raise
+        if error.code != "budget_exhausted":
+            await _cannot_decide(desk, task, error)
+            return False
+        after = _with_round(task, decision)
+        kept = make_round(task.id, after.rounds, inputs, decision, RoundOutcome.FAILED, error.message)
+        now, budget = desk.now(), error.metadata["budget"]
+        draft = AlertDraft("budget_hard_limit", "medium", budget, error.message, cause=task.id)
+        alerts = alerts_of(desk, (draft,), f"/v1/operator/budgets/{quote(budget, safe='')}")
+        await desk.store.save(Write(task, transitions.failed(after, failure_of(error), now), now, (kept,), alerts))
+        return False
+    return True
 
 
 def _attempt(task: Task, placed: Placed, inputs: Inputs, lease: Reserved, now: datetime) -> Attempt:

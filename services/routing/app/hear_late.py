@@ -6,6 +6,7 @@ import logging
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk, alerts_of, task_link
 from services.routing.app.follow_attempt import connection_of
+from services.routing.app.settle import settle_funds
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.late import Said, booked, heard, late_alerts, taken_after_all
 from services.routing.domain.task import TERMINAL_TASKS, Attempt
@@ -73,7 +74,11 @@ async def _book(desk: Desk, before: Attempt, after: Attempt) -> bool:
         return False
     alerts = alerts_of(desk, late_alerts(after), task_link(task))
     if task.state in TERMINAL_TASKS:
-        return await desk.store.book_late(booked(task, before, after), before, after, alerts)
+        corrected = booked(task, before, after)
+        if not await desk.store.book_late(corrected, before, after, alerts):
+            return False
+        await settle_funds(desk, corrected)
+        return True
     claimed = await desk.store.claim_one(task.id, desk.worker, desk.now(), desk.in_s(desk.settings.worker_lease_s))
     if claimed is None:
         return False

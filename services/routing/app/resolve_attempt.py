@@ -37,7 +37,9 @@ async def resolve_attempt(desk: Desk, resolution: Resolution) -> Task:
         task, attempt = await _find(desk, resolution.attempt_id)
         await _is_nobody_elses(desk, attempt, resolution)
         if attempt.state is AttemptState.UNRESOLVED:
-            return await _correct(desk, task, attempt, resolution)
+            corrected = await _correct(desk, task, attempt, resolution)
+            await settle.settle_funds(desk, corrected)
+            return corrected
         if _agrees(attempt, resolution):
             return task
         if attempt.state is not AttemptState.SUBMISSION_UNCERTAIN:

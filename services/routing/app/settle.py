@@ -7,6 +7,7 @@ from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.app.book_usage import delivery_of, tolerance_of
 from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
+from services.routing.app.funds import quietly
 from services.routing.app.give_back import give_back
 from services.routing.app.record import record_outcome
 from services.routing.domain import transitions
@@ -26,7 +27,7 @@ from services.routing.domain.catalog import Policy
 from services.routing.domain.decision import AlertDraft
 from services.routing.domain.drift import drift_alerts
 from services.routing.domain.late import first_late_look
-from services.routing.domain.task import Attempt, AttemptState, Failure, Result, Task
+from services.routing.domain.task import TERMINAL_TASKS, Attempt, AttemptState, Failure, Result, Task
 from services.routing.ports import Delivered, Write
 
 
@@ -175,3 +176,14 @@ async def _write_the_end(
     saved = await record_outcome(desk, Write(before, after, desk.now(), alerts=alerts))
     ended = next(item for item in saved.attempts if item.id == attempt.id)
     await give_back(desk, ended, saved.result.usage if saved.result else {})
+    await settle_funds(desk, saved)
+
+
+async def settle_funds(desk: Desk, task: Task) -> None:
+    """Book what an ended Task has cost, where its tenant has a quota of money; a failure is made up for later."""
+
+    async def book() -> None:
+        if task.state in TERMINAL_TASKS and desk.funds.pays(await desk.catalog.current(), task.request.tenant):
+            await desk.funds.settle_task(task)
+
+    await quietly(book, f"task {task.id}")

@@ -201,6 +201,17 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Spend:
+    """A tenant's quota of money: at most `cost` in each period of the calendar, in UTC; weeks begin on Mondays."""
+
+    cost: Decimal
+    period: str
+    """`day`, `week` or `month`."""
+    currency: str = ""
+    """Empty = the catalogue's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tenant:
     """Who may use which models; `*` = all published ones."""
 
@@ -208,6 +219,7 @@ class Tenant:
     revision: int
     models: tuple[str, ...] = ("*",)
     quotas: Mapping[str, int] = field(default_factory=dict)
+    spend: Spend | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ def link_faults(file: CatalogFile, kept: Catalog | None, adapters: Dialects | No
                 found.extend(_model(declared, model, known))
             case Tenant() as tenant:
                 found.extend(_tenant(declared, tenant, known))
+                found.extend(_spend(declared, tenant, file, kept))
             case _:
                 pass
     found.extend(_rule_cycles(file))
@@ -74,10 +75,19 @@ def _supply(declared: Declared, supply: Supply, known: _Known) -> Iterator[Compl
 
 
 def _price(declared: Declared, price: Price, file: CatalogFile, kept: Catalog | None) -> Iterator[Complaint]:
+    yield from _rate(f"{declared.path}.currency", price.currency, file, kept)
+
+
+def _spend(declared: Declared, tenant: Tenant, file: CatalogFile, kept: Catalog | None) -> Iterator[Complaint]:
+    if tenant.spend is not None:
+        yield from _rate(f"{declared.path}.quotas.spend.currency", tenant.spend.currency, file, kept)
+
+
+def _rate(path: str, currency: str, file: CatalogFile, kept: Catalog | None) -> Iterator[Complaint]:
+    """Amounts are converted into the catalogue's currency and back."""
     rates: Mapping[str, object] = {**(kept.fx if kept else {}), **file.fx}
-    own = file.currency_over(kept.currency if kept else None)
-    if price.currency and price.currency != own and price.currency not in rates:
-        yield f"{declared.path}.currency", f"no rate for {price.currency} in fx"
+    if currency and currency != file.currency_over(kept.currency if kept else None) and currency not in rates:
+        yield path, f"no rate for {currency} in fx"
 
 
 def _model(declared: Declared, model: Model, known: _Known) -> Iterator[Complaint]:

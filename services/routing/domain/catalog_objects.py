@@ -30,6 +30,7 @@ from services.routing.domain.input_shape import FIELDS
 from services.routing.domain.price_shape import BillingMode, check_price
 from services.routing.domain.regression_shape import check_set
 from services.routing.domain.spec_reader import SpecReader
+from services.routing.domain.spend_quota import read_spend
 
 MAX_PRIORITY = 1_000_000
 """CAT-4."""
@@ -374,11 +375,12 @@ def read_tenant(reader: SpecReader) -> Tenant:
     """An entry of `tenants`. Without `models` a tenant may use every published one."""
     models = reader.texts("models") if reader.has("models") else ("*",)
     nested = reader.nested("quotas")
-    quotas = {}
+    quotas, spend = {}, None
     if nested is not None:
         for name in ("queued_runs", "running_runs", "rpm"):
             count = nested.whole(name, 0)
             if nested.has(name):
                 quotas[name] = count
+        spend = read_spend(nested.nested("spend"))
         nested.close()
-    return Tenant(id=reader.identifier(), revision=0, models=models, quotas=quotas)
+    return Tenant(id=reader.identifier(), revision=0, models=models, quotas=quotas, spend=spend)

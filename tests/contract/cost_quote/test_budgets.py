@@ -352,3 +352,19 @@ async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
     await emptied(pg_url)
     found = await differences(pg_url, schema=SCHEMA, metadata=metadata)
     assert [change for change in found if change[1].name != "test_time"] == []
+
+
+async def test_what_is_still_held_can_be_found(budgets: Budgets) -> None:
+    """COST-12: by the beginning of its id, a page at a time, without what has ended."""
+    await budgets.create(declaration("b"))
+    for name in ("task:1", "task:2", "task:3", "call:1", "Task:4"):
+        await taken(budgets, name, "b", 1)
+    await budgets.release(ReleaseAsk("task:2"))
+
+    async def found(prefix: str, after: str = "", most: int = 10) -> list[str]:
+        return [hold.id for hold in await budgets.open_holds(prefix, after, most)]
+
+    assert await found("task:") == ["task:1", "task:3"]
+    assert await found("task:", most=1) == ["task:1"]
+    assert await found("task:", "task:1") == ["task:3"]
+    assert await found("") == ["Task:4", "call:1", "task:1", "task:3"]

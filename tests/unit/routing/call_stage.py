@@ -51,8 +51,9 @@ from services.routing.servicer.routing import RoutingServicer
 from services.routing.settings import Settings
 from services.routing.store.calls_memory import MemoryCalls
 from tests.support.worlds import SteeredClock, steered_world
-from tests.unit.routing.dispatch_fakes import FakeCapacity, FakeCatalog, Stage, stage
+from tests.unit.routing.dispatch_fakes import FakeCapacity, Stage, stage
 from tests.unit.routing.dispatch_health import FakeHealth
+from tests.unit.routing.dispatch_offers import FakeCatalog
 
 MODEL = "talk"
 HELLO = {"messages": [{"role": "user", "content": "Good morning."}], "max_tokens": 100}
@@ -373,6 +374,7 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(desk, used), lambda used: used.key),
         watch=Watch(clock),
+        funds=tasks.desk.funds,
         memory=memory,
     )
     return CallStage(

@@ -11,6 +11,7 @@ from libs.kernel.money import Money
 from libs.kernel.world import World
 from libs.store.gathering import Gathering
 from services.routing.app.desk import Bell, Desk, Errands
+from services.routing.app.funds import Funds
 from services.routing.app.perform_step import perform_step
 from services.routing.app.sending import Sending
 from services.routing.app.submit_task import Submission, submit_task
@@ -39,33 +40,10 @@ from services.routing.settings import Settings
 from services.routing.store.tasks_memory import MemoryTasks
 from tests.support.worlds import SteeredClock, steered_world
 from tests.unit.routing.dispatch_health import Effect, FakeHealth, no_effect
-from tests.unit.routing.dispatch_offers import MODEL, catalog
+from tests.unit.routing.dispatch_offers import MODEL, FakeCatalog, catalog
+from tests.unit.routing.fake_ledger import FakeLedger
 
 FILM = Artifact("a" * 64, "video/mp4", 1000)
-
-
-@dataclass
-class FakeCatalog:
-    """`CatalogReader` over revisions kept by hand."""
-
-    revisions: list[Catalog]
-    away: Fault | None = None
-    unseen: int = 0  # newest revisions that this process has not looked at yet
-
-    async def current(self) -> Catalog:
-        """The newest one that was looked at, while it can be read."""
-        if self.away:
-            raise self.away
-        return self.revisions[-1 - self.unseen]
-
-    async def newest(self) -> Catalog:
-        """A look."""
-        self.unseen = 0
-        return await self.current()
-
-    async def at(self, revision: int) -> Catalog:
-        """That one."""
-        return next(item for item in self.revisions if item.revision == revision)
 
 
 @dataclass
@@ -314,6 +292,7 @@ class Stage:
     provider: FakeProvider
     dispatch: WorkQueue
     follow: WorkQueue
+    ledger: FakeLedger
 
     async def submit(self, task_id: str = "t1", **changes: Any) -> Task:
         """Take a Task into care."""
@@ -360,17 +339,7 @@ def stage(
 ) -> Stage:
     """A process; `like` another one shares its store, peers and time, as a second replica or a restart would."""
     made, clock = world or (like.desk.world, like.clock) if like else world or steered_world()
-    wiring = like or Stage(  # type: ignore[call-arg]  # the queues and the desk are made below
-        None,  # type: ignore[arg-type]  # see above
-        clock,
-        FakeCatalog([offers or catalog()]),
-        FakeHealth(effect, clock=clock),
-        FakeCapacity(clock, effect),
-        FakeQuotes(effect),
-        FakeProvider(effect),
-        None,  # type: ignore[arg-type]  # see above
-        None,  # type: ignore[arg-type]  # see above
-    )
+    wiring = like or _wiring(offers or catalog(), clock, effect)
     kept = store or (like.desk.store if like else MemoryTasks())
     given = Settings(database_url="memory:", **settings)
     usher = Usher(kept, made.clock, given.waiting_look_s)
@@ -391,10 +360,27 @@ def stage(
         usher=usher,
         errands=Errands(),
         sending=Sending(given.submissions_per_channel),
+        funds=Funds(wiring.ledger),
     )
     return replace(
         wiring,
         desk=desk,
         dispatch=WorkQueue(desk, Lane.DISPATCH, 64, perform_step, aside=lambda: desk.sending.total),
         follow=WorkQueue(desk, Lane.FOLLOW, 64, perform_step),
+    )
+
+
+def _wiring(offers: Catalog, clock: SteeredClock, effect: Effect) -> Stage:
+    """Peers of one's own."""
+    return Stage(  # type: ignore[call-arg]  # the queues and the desk are made by `stage`
+        None,  # type: ignore[arg-type]  # see above
+        clock,
+        FakeCatalog([offers]),
+        FakeHealth(effect, clock=clock),
+        FakeCapacity(clock, effect),
+        FakeQuotes(effect),
+        FakeProvider(effect),
+        None,  # type: ignore[arg-type]  # see above
+        None,  # type: ignore[arg-type]  # see above
+        FakeLedger(clock),
     )

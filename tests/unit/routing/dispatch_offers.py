@@ -1,9 +1,10 @@
 """What is on offer in the tests of dispatch: one model of clips, bound to a few Supplies."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from libs.faults.fault import Fault
 from services.routing.domain.catalog import (
     Binding,
     Catalog,
@@ -52,3 +53,27 @@ def catalog(*supplies: Supply, policy: Mapping[str, Any] | None = None, **change
         models={MODEL: model},
     )
     return replace(made, **changes)
+
+
+@dataclass
+class FakeCatalog:
+    """`CatalogReader` over revisions kept by hand."""
+
+    revisions: list[Catalog]
+    away: Fault | None = None
+    unseen: int = 0  # newest revisions that this process has not looked at yet
+
+    async def current(self) -> Catalog:
+        """The newest one that was looked at, while it can be read."""
+        if self.away:
+            raise self.away
+        return self.revisions[-1 - self.unseen]
+
+    async def newest(self) -> Catalog:
+        """A look."""
+        self.unseen = 0
+        return await self.current()
+
+    async def at(self, revision: int) -> Catalog:
+        """That one."""
+        return next(item for item in self.revisions if item.revision == revision)

@@ -130,6 +130,15 @@ def test_a_name_that_leads_nowhere_is_a_fault_with_its_path(edit, fault):
         (put("degradation_rules", 0, "to_profile", to="933"), "must differ from from_profile"),
         (put("degradation_rules", 0, "script", to="x()"), "degradation_rules[0].script: is not a known field"),
         (put("tenants", 0, "quotas", "rpm", to=-1), "tenants[0].quotas.rpm: must be from 0"),
+        (put("tenants", 0, "quotas", "spend", to={"period": "day"}), "tenants[0].quotas.spend.cost: is required"),
+        (
+            put("tenants", 0, "quotas", "spend", to={"cost": "5", "period": "year"}),
+            "tenants[0].quotas.spend.period: must not be 'year'; one of day, week, month",
+        ),
+        (
+            put("tenants", 0, "quotas", "spend", to={"cost": "5", "period": "day", "currency": "XAU"}),
+            "tenants[0].quotas.spend.currency: no rate for XAU in fx",
+        ),
         (put("version", to=2), "version: must be 1"),
         (put("modells", to=[]), "modells: is not a known field"),
         (put("models", to={}), "models: must be a list, not a mapping"),

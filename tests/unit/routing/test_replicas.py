@@ -9,8 +9,8 @@ from services.routing.app.submit_task import Submission, check_task
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.request import Request
 from services.routing.domain.task import TaskState
-from tests.unit.routing.dispatch_fakes import FakeCatalog, stage
-from tests.unit.routing.dispatch_offers import MODEL, catalog
+from tests.unit.routing.dispatch_fakes import stage
+from tests.unit.routing.dispatch_offers import MODEL, FakeCatalog, catalog
 
 
 def published_a_moment_ago() -> FakeCatalog:

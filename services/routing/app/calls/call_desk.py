@@ -14,6 +14,7 @@ from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.watchdog import Watch
 from services.routing.app.desk import Errands
+from services.routing.app.funds import Funds
 from services.routing.domain.calls.selectors import Rota
 from services.routing.domain.calls.stall_clock import nanos
 from services.routing.domain.decision import QuoteView
@@ -127,6 +128,7 @@ class CallDesk:
     """From the snapshots to the reservation: see `call_turn`."""
     prices: Gathering[UsageItem, Money | None]
     watch: Watch
+    funds: Funds
     memory: Memory = field(default_factory=Memory)
 
     def now(self) -> datetime:

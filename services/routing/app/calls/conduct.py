@@ -88,6 +88,7 @@ class Conduct:
         self._sent_ns = 0
         self._first_ns: int | None = None
         self._facts: dict[str, settle_call.Facts] = {}
+        self._held = False
         asked = opened.asked
         self._call = Call(
             id=asked.call_id,
@@ -172,6 +173,8 @@ class Conduct:
             structs.replace(self._call, tries=(*self.tries, tried), changed=_changed(decision)), kept, overdue
         )
         try:
+            if not self._held:
+                self._held = await self.desk.funds.for_call(self.opened.catalog, self._call, inputs, decision)
             await self.desk.store.intend(intent)
         except BaseException as error:
             settle_call.unsent(self.desk, tried.id)
@@ -379,7 +382,7 @@ class Conduct:
         )
         self._call = call
         settle_call.count(call)
-        settle_call.keep(self.desk, call, self._facts, tuple(self.unsent))
+        settle_call.keep(self.desk, call, self._facts, tuple(self.unsent), self._held)
         return call
 
 

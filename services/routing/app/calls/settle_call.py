@@ -18,6 +18,7 @@ from services.routing.app.book_usage import tolerance_of
 from services.routing.app.calls import meters
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.desk import alerts_of, failure_of
+from services.routing.app.funds import quietly
 from services.routing.app.record import FIRST_PAUSE_S, PASSING, TRIES
 from services.routing.domain.attempts import cost_of
 from services.routing.domain.calls.call import Call, Try, with_costs
@@ -148,15 +149,25 @@ def count(call: Call) -> None:
         log.exception("call %s was not counted", call.id)
 
 
-def keep(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
-    """The record of an ended call."""
+def keep(
+    desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], held: bool = False
+) -> None:
+    """The record of an ended call; `held`: a Hold pays for it and is settled."""
     if any(item.cost is None and facts[item.id].estimate is not None for item in call.tries):
-        desk.afterwards.begin(lambda: _keep_priced(desk, call, facts, rounds))
-    else:
-        desk.afterwards.begin(lambda: _keep(desk, call, rounds))
+        desk.afterwards.begin(lambda: _keep_priced(desk, call, facts, rounds, held))
+        return
+    desk.afterwards.begin(lambda: _keep(desk, call, rounds))
+    if held:
+        desk.afterwards.begin(lambda: _settle(desk, call))
 
 
-async def _keep_priced(desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...]) -> None:
+async def _settle(desk: CallDesk, call: Call) -> None:
+    await quietly(lambda: desk.funds.settle_call(call), f"call {call.id}")
+
+
+async def _keep_priced(
+    desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], held: bool
+) -> None:
     """The record, with what broken or abandoned tries had used (SYN-8)."""
     carry_deadline(None)
     costs: dict[str, Money] = {}
@@ -165,7 +176,10 @@ async def _keep_priced(desk: CallDesk, call: Call, facts: dict[str, Facts], roun
             cost = await _by_usage(desk, item, facts[item.id], facts[item.id].estimate)
             if cost is not None:
                 costs[item.id] = cost
-    await _keep(desk, with_costs(call, costs), rounds)
+    priced = with_costs(call, costs)
+    if held:
+        await _settle(desk, priced)
+    await _keep(desk, priced, rounds)
 
 
 def _keep(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...]) -> Awaitable[object]:

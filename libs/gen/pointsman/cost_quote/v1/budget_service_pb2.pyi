@@ -548,3 +548,61 @@ class CheckLedgerResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CheckLedgerResponse: _TypeAlias = CheckLedgerResponse  # noqa: Y015
+
+@_typing.final
+class ListOpenHoldsRequest(_message.Message):
+    """Asks for Holds that are still held."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_PREFIX_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    id_prefix: _builtins.str
+    """Only those whose id begins so; empty = all."""
+    page_size: _builtins.int
+    """At most this many, 1..1000, default 100."""
+    page_token: _builtins.str
+    """From the previous answer."""
+    def __init__(
+        self,
+        *,
+        id_prefix: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id_prefix", b"id_prefix", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListOpenHoldsRequest: _TypeAlias = ListOpenHoldsRequest  # noqa: Y015
+
+@_typing.final
+class ListOpenHoldsResponse(_message.Message):
+    """A page of Holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOLDS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def holds(self) -> _containers.RepeatedCompositeFieldContainer[_budget_pb2.Hold]:
+        """They."""
+
+    def __init__(
+        self,
+        *,
+        holds: _abc.Iterable[_budget_pb2.Hold] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["holds", b"holds", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListOpenHoldsResponse: _TypeAlias = ListOpenHoldsResponse  # noqa: Y015

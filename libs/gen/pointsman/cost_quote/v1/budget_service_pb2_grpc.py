@@ -75,6 +75,11 @@ class BudgetServiceStub:
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesRequest.SerializeToString,
                 response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesResponse.FromString,
                 _registered_method=True)
+        self.ListOpenHolds = channel.unary_unary(
+                '/pointsman.cost_quote.v1.BudgetService/ListOpenHolds',
+                request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListOpenHoldsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListOpenHoldsResponse.FromString,
+                _registered_method=True)
         self.CheckLedger = channel.unary_unary(
                 '/pointsman.cost_quote.v1.BudgetService/CheckLedger',
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.CheckLedgerRequest.SerializeToString,
@@ -144,6 +149,13 @@ class BudgetServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListOpenHolds(self, request, context):
+        """Holds that are still held, in the order of their ids: what their taker may have forgotten.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CheckLedger(self, request, context):
         """Checks the whole ledger against its entries and Holds.
         """
@@ -193,6 +205,11 @@ def add_BudgetServiceServicer_to_server(servicer, server):
                     servicer.ListEntries,
                     request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesRequest.FromString,
                     response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesResponse.SerializeToString,
+            ),
+            'ListOpenHolds': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListOpenHolds,
+                    request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListOpenHoldsRequest.FromString,
+                    response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListOpenHoldsResponse.SerializeToString,
             ),
             'CheckLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.CheckLedger,
@@ -417,6 +434,33 @@ class BudgetService:
             '/pointsman.cost_quote.v1.BudgetService/ListEntries',
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesRequest.SerializeToString,
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListEntriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListOpenHolds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.cost_quote.v1.BudgetService/ListOpenHolds',
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListOpenHoldsRequest.SerializeToString,
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.ListOpenHoldsResponse.FromString,
             options,
             channel_credentials,
             insecure,

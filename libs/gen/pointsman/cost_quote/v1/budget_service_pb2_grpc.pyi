@@ -53,6 +53,8 @@ class BudgetServiceStub:
     """Several budgets, parents before children."""
     ListEntries: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ListEntriesRequest, _budget_service_pb2.ListEntriesResponse]
     """The movements of a budget, oldest first."""
+    ListOpenHolds: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ListOpenHoldsRequest, _budget_service_pb2.ListOpenHoldsResponse]
+    """Holds that are still held, in the order of their ids: what their taker may have forgotten."""
     CheckLedger: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.CheckLedgerRequest, _budget_service_pb2.CheckLedgerResponse]
     """Checks the whole ledger against its entries and Holds."""
 
@@ -81,6 +83,8 @@ class BudgetServiceAsyncStub(BudgetServiceStub):
     """Several budgets, parents before children."""
     ListEntries: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ListEntriesRequest, _budget_service_pb2.ListEntriesResponse]  # type: ignore[assignment]
     """The movements of a budget, oldest first."""
+    ListOpenHolds: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ListOpenHoldsRequest, _budget_service_pb2.ListOpenHoldsResponse]  # type: ignore[assignment]
+    """Holds that are still held, in the order of their ids: what their taker may have forgotten."""
     CheckLedger: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.CheckLedgerRequest, _budget_service_pb2.CheckLedgerResponse]  # type: ignore[assignment]
     """Checks the whole ledger against its entries and Holds."""
 
@@ -154,6 +158,14 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_budget_service_pb2.ListEntriesResponse, _abc.Awaitable[_budget_service_pb2.ListEntriesResponse]]:
         """The movements of a budget, oldest first."""
+
+    @_abc_1.abstractmethod
+    def ListOpenHolds(
+        self,
+        request: _budget_service_pb2.ListOpenHoldsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budget_service_pb2.ListOpenHoldsResponse, _abc.Awaitable[_budget_service_pb2.ListOpenHoldsResponse]]:
+        """Holds that are still held, in the order of their ids: what their taker may have forgotten."""
 
     @_abc_1.abstractmethod
     def CheckLedger(

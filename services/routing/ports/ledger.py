@@ -1,0 +1,56 @@
+"""What routing needs of the ledger of budgets. Every call may raise `Fault`; none raises anything else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from libs.kernel.money import Money
+
+
+@dataclass(frozen=True, slots=True)
+class NoMoney:
+    """Why a Hold was not taken: which budget, of which level, in which dimension, in one sentence."""
+
+    budget: str
+    level: str
+    dimension: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHold:
+    """A Hold that is still held."""
+
+    id: str
+    taken_at: datetime
+
+
+class Ledger(Protocol):
+    """Budgets, Holds, settlements: see `BudgetService`."""
+
+    async def declare(self, budget: str, tenant: str, cost: Money, reason: str) -> None:
+        """A tenant's root budget with that hard limit: made, or changed to it. A limit below what is spent and held
+        becomes just that."""
+        ...
+
+    async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
+        """None = it is held, now or since an earlier try, also where that asked for another amount. Fault `not_found`
+        where there is no such budget."""
+        ...
+
+    async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
+        """Book what it cost, in the place of what was booked before. An unknown Hold is no fault: none was needed."""
+        ...
+
+    async def release(self, hold: str, reason: str) -> None:
+        """Give it back."""
+        ...
+
+    async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[OpenHold]:
+        """By id, those that begin so and come after `after`."""
+        ...
+
+    async def mismatches(self) -> Sequence[tuple[str, str]]:
+        """(budget, what is wrong) of each that does not add up."""
+        ...

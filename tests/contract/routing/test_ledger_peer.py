@@ -1,0 +1,93 @@
+"""`RemoteLedger` against the real context `cost_quote`, over loopback."""
+
+from collections.abc import AsyncIterator
+from decimal import Decimal
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from libs.rpc.channels import Channels
+from libs.rpc.loopback import LoopbackRegistry
+from libs.rpc.server import RpcServer
+from services.cost_quote.compose import assemble
+from services.cost_quote.store.budgets_memory import MemoryBudgets
+from services.cost_quote.store.memory import MemoryPriceBooks
+from services.routing.peers.ledger import RemoteLedger
+from services.routing.ports.ledger import Ledger
+from tests.support.worlds import START, SteeredClock
+
+DAY = "tenant:a:day:2026-01-01"
+
+
+def cny(amount: str) -> Money:
+    """Yuan."""
+    return Money("CNY", Decimal(amount))
+
+
+@pytest.fixture
+def budgets() -> MemoryBudgets:
+    """What is behind the door."""
+    return MemoryBudgets(SteeredClock())
+
+
+@pytest.fixture
+async def ledger(budgets: MemoryBudgets) -> AsyncIterator[Ledger]:
+    """The port; a USD is 7 CNY."""
+    books = MemoryPriceBooks()
+    await books.add(1, "CNY", {"USD": "7.00"}, [])
+    registry = LoopbackRegistry()
+    server = RpcServer(registry=registry)
+    for _, add_to_server in assemble(books, SteeredClock(), budgets).registrations:
+        server.add(add_to_server)
+    await server.start()
+    async with Channels(registry=registry, caller="routing") as channels:
+        yield RemoteLedger(channels.to("cost_quote"), 5.0)
+    await server.close()
+
+
+async def figures(budgets: MemoryBudgets) -> tuple[float, float, float]:
+    """(hard, spent, held) in yuan."""
+    budget = await budgets.get(DAY)
+    assert budget is not None
+    return budget.hard.cost / 1e9, budget.spent.cost / 1e9, budget.held.cost / 1e9
+
+
+async def test_a_quota_is_declared_and_follows_the_catalogue(ledger: Ledger, budgets: MemoryBudgets) -> None:
+    """COST-9: made once, changed when the catalogue says otherwise, and not below what is used."""
+    for cost in ("100", "100", "120"):
+        await ledger.declare(DAY, "a", cny(cost), "catalogue revision 2")
+    assert await figures(budgets) == (120, 0, 0)
+    assert await ledger.hold("task:1", DAY, cny("50"), 2, "task:1") is None
+    await ledger.declare(DAY, "a", cny("10"), "catalogue revision 3")
+    assert await figures(budgets) == (50, 0, 50)
+    assert [entry.reason for entry in await budgets.entries(DAY, 0, 9)][-1] == "catalogue revision 3"
+
+
+async def test_a_hold_asked_again_at_another_price_is_the_same_hold(ledger: Ledger, budgets: MemoryBudgets) -> None:
+    """COST-9: who died between the Hold and the intent asks again, at the quotes of the day."""
+    await ledger.declare(DAY, "a", cny("100"), "a test")
+    for cost in ("50", "60"):
+        assert await ledger.hold("task:1", DAY, cny(cost), 2, "task:1") is None
+    refused = await ledger.hold("task:2", DAY, Money("USD", Decimal("7.2")), 2, "task:2")
+    assert refused is not None
+    assert (refused.budget, refused.level, refused.dimension) == (DAY, "tenant", "cost")
+    assert "50.40 CNY more is asked" in refused.message
+    with pytest.raises(Fault) as caught:
+        await ledger.hold("task:2", "nowhere", cny("1"), 1, "task:2")
+    assert caught.value.code == "not_found"
+
+
+async def test_settlements_replace_one_another_and_open_holds_are_found(ledger: Ledger, budgets: MemoryBudgets) -> None:
+    """COST-12: what is booked last stands; a Hold that was never taken needs no settlement."""
+    await ledger.declare(DAY, "a", cny("100"), "a test")
+    for name in ("task:1", "task:2"):
+        await ledger.hold(name, DAY, cny("10"), 2, name)
+    for cost in ("3", "3", "4"):
+        await ledger.settle("task:1", cny(cost), 1, "task succeeded")
+    await ledger.settle("task:9", cny("5"), 1, "task succeeded")
+    assert await figures(budgets) == (100, 4, 10)
+    [left] = await ledger.open_holds("task:", "", 10)
+    assert (left.id, left.taken_at) == ("task:2", START)
+    await ledger.release("task:2", "nothing was sent")
+    assert (await figures(budgets), await ledger.mismatches()) == ((100, 4, 0), [])

@@ -1,0 +1,93 @@
+"""The ledger as routing sees it, over the real one in memory; every amount is in yuan."""
+
+from collections.abc import Sequence
+
+from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
+from libs.kernel.money import Money
+from services.cost_quote.domain.budgets import (
+    Amounts,
+    Asked,
+    ChangeAsk,
+    Declaration,
+    HoldAsk,
+    Refused,
+    ReleaseAsk,
+    SettleAsk,
+)
+from services.cost_quote.domain.ledger import sentence
+from services.cost_quote.store.budgets_memory import MemoryBudgets
+from services.routing.ports.ledger import NoMoney, OpenHold
+
+
+class FakeLedger:
+    """Implements `ports.ledger.Ledger`. `asked` counts questions; `away` answers none."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.budgets = MemoryBudgets(clock)
+        self.asked = 0
+        self.away = False
+        self.wrong: list[tuple[str, str]] = []
+
+    def _ask(self) -> None:
+        self.asked += 1
+        if self.away:
+            raise Fault.of("governance_backend_down", "the ledger does not answer")
+
+    async def declare(self, budget: str, tenant: str, cost: Money, reason: str) -> None:
+        """See the port."""
+        self._ask()
+        known = await self.budgets.get(budget)
+        if known is None:
+            hard = Amounts(cost.to_nanos())
+            await self.budgets.create(Declaration(budget, "tenant", "", tenant, currency=cost.currency, hard=hard))
+        elif known.hard.cost != cost.to_nanos():
+            hard = Amounts(max(cost.to_nanos(), known.used.cost))
+            await self.budgets.change(ChangeAsk(budget, reason, hard))
+
+    async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
+        """See the port."""
+        self._ask()
+        try:
+            outcome = await self.budgets.hold(HoldAsk(hold, budget, _asked(cost, attempts), subject))
+        except Fault as fault:
+            if fault.code == "already_exists":
+                return None
+            raise
+        if not isinstance(outcome, Refused):
+            return None
+        refusal = outcome.refusal
+        return NoMoney(refusal.budget.id, refusal.budget.level, refusal.dimension, sentence(refusal))
+
+    async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
+        """See the port."""
+        self._ask()
+        try:
+            await self.budgets.settle(SettleAsk(hold, _asked(cost, attempts), reason, correct=True))
+        except Fault as fault:
+            if fault.code != "not_found":
+                raise
+
+    async def release(self, hold: str, reason: str) -> None:
+        """See the port."""
+        self._ask()
+        await self.budgets.release(ReleaseAsk(hold, reason))
+
+    async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[OpenHold]:
+        """See the port."""
+        found = await self.budgets.open_holds(prefix, after, most)
+        return [OpenHold(item.id, item.created_at) for item in found]
+
+    async def mismatches(self) -> Sequence[tuple[str, str]]:
+        """See the port."""
+        return self.wrong
+
+    async def figures(self) -> list[tuple[str, float, float]]:
+        """(budget, spent, held) of each, in yuan."""
+        assert await self.budgets.mismatches() == []
+        found = await self.budgets.find("", "", 0, 100)
+        return [(item.id, item.spent.cost / 1e9, item.held.cost / 1e9) for item in found]
+
+
+def _asked(cost: Money, attempts: int) -> Asked:
+    return Asked(cost.to_nanos(), cost.currency, attempts, 0, {cost.currency: cost.to_nanos()})

@@ -1,0 +1,199 @@
+"""Money for work of tenants that have a quota of it (COST-9, COST-11, COST-12), over the real ledger in memory."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from libs.faults.fault import Fault
+from libs.kernel.money import Money
+from services.routing.app.check_budgets import CheckBudgets
+from services.routing.app.resolve_attempt import Resolution, resolve_attempt
+from services.routing.app.settle_holds import SettleHolds
+from services.routing.domain.catalog import Catalog, Spend, Tenant
+from services.routing.domain.request import Terms
+from services.routing.domain.spending import budget_id
+from services.routing.domain.task import TaskState
+from services.routing.ports import Polled, Reconciled
+from services.routing.ports.alerts import AlertQuery
+from tests.unit.routing.call_stage import CallStage, call_stage, chat_catalog, serving
+from tests.unit.routing.dispatch_fakes import Stage, stage
+from tests.unit.routing.dispatch_offers import catalog
+
+BROKEN = Fault.of("provider_error", "the provider answered 500")
+DAY = "tenant:t:day:2026-01-01"
+
+
+def with_spend(offers: Catalog, cost: str, period: str = "day") -> Catalog:
+    """The tenant `t` may spend so much."""
+    return replace(offers, tenants={"t": Tenant("t", 1, spend=Spend(Decimal(cost), period))})
+
+
+def house(cost: str = "100.00", **more: Any) -> Stage:
+    """Two Supplies at the same quote for a clip, and a tenant with a quota of money."""
+    return stage(offers=with_spend(catalog(), cost), **more)
+
+
+@pytest.mark.parametrize("period, start", [("day", "2026-11-30"), ("week", "2026-11-30"), ("month", "2026-11-01")])
+def test_a_period_is_one_of_the_calendar(period: str, start: str) -> None:
+    """COST-9: the budget's id names the period's first day, in UTC."""
+    late = datetime(2026, 12, 1, 1, 0, tzinfo=UTC) - timedelta(hours=2)
+    assert budget_id("t", period, late) == f"tenant:t:{period}:{start}"
+
+
+async def test_a_task_holds_the_worst_before_it_is_sent_and_settles_what_it_cost() -> None:
+    """COST-9: all permitted attempts at the highest quote; after the end what was really charged, and nothing held."""
+    play = house()
+    play.provider.polls = [Polled("running")]
+    await play.submit()
+    await play.work()
+    [(name, spent, held)] = await play.ledger.figures()
+    quote = (await play.task()).attempts[0].quote.amount
+    assert (name, spent, held) == (DAY, 0, float(quote) * 2)
+    await play.pass_time(60)
+    task = await play.task()
+    assert task.state is TaskState.SUCCEEDED
+    assert await play.ledger.figures() == [(DAY, float(task.spent.amount), 0)]
+    assert task.spent.amount > 0
+
+
+async def test_a_second_attempt_is_paid_by_the_same_hold() -> None:
+    """COST-9: one Hold for all attempts of a Task; both are booked by one settlement."""
+    play = house()
+    play.provider.answers = {"a/clip": [BROKEN]}
+    await play.submit()
+    await play.pass_time(60)
+    task = await play.task()
+    assert (task.state, len(task.attempts)) == (TaskState.SUCCEEDED, 2)
+    entries = await play.ledger.budgets.entries(DAY, 0, 10)
+    assert [(entry.kind.value, entry.spent.attempts) for entry in entries] == [("hold", 0), ("settle", 2)]
+
+
+async def test_without_money_nothing_is_sent() -> None:
+    """COST-9, COST-10: the Task ends with the level and the figures; no provider was called, no slot is held."""
+    play = house("1.99")
+    await play.submit()
+    await play.work()
+    task = await play.task()
+    assert task.failure is not None
+    assert (task.state, task.failure.code) == (TaskState.FAILED, "budget_exhausted")
+    assert task.failure.message.startswith("tenant budget 'tenant:t:day:2026-01-01' is limited to 1.99 CNY")
+    assert play.provider.calls == []
+    assert not play.capacity.live()
+    assert (await play.desk.store.rounds("t1"))[-1].note == task.failure.message
+    [alert] = (await play.desk.store.alerts(AlertQuery()))[0]
+    assert (alert.kind, alert.subject, alert.cause) == ("budget_hard_limit", DAY, "t1")
+
+
+async def test_a_ledger_that_does_not_answer_lets_nothing_run() -> None:
+    """COST-11: the Task waits with that reason, and goes on when the ledger is back."""
+    play = house()
+    play.ledger.away = True
+    await play.submit()
+    await play.work()
+    assert (await play.task()).waiting_reason.startswith("governance: governance_backend_down")
+    assert play.provider.calls == []
+    play.ledger.away = False
+    await play.pass_time(60)
+    assert (await play.task()).state is TaskState.SUCCEEDED
+
+
+async def test_only_tenants_with_a_quota_pay_for_the_question() -> None:
+    """COST-9: neither a tenant without one nor a Task that its caller's own Hold pays for asks the ledger."""
+    play = stage()
+    await play.submit()
+    await play.pass_time(60)
+    paid = house()
+    await paid.submit(terms=Terms(hold="node-7"))
+    await paid.pass_time(60)
+    assert [(await one.task()).state for one in (play, paid)] == [TaskState.SUCCEEDED] * 2
+    assert (play.ledger.asked, await paid.ledger.figures()) == (0, [])
+
+
+async def test_an_uncertain_attempt_keeps_its_hold_until_it_is_resolved() -> None:
+    """COST-12: also when the Task has ended as unresolved; the operator's word settles it."""
+    play = house()
+    play.provider.answers = {"a/clip": [None]}
+    play.provider.verdicts = [Reconciled("unknown")] * 999
+    await play.submit()
+    await play.pass_time(60, 1)
+    assert (await play.ledger.figures())[0][2] > 0
+    await play.pass_time(2000, 60)
+    task = await play.task()
+    assert task.failure is not None
+    assert task.failure.code == "submission_unresolved"
+    [(_, spent, held)] = await play.ledger.figures()
+    assert (spent, held > 0) == (0, True)
+    await resolve_attempt(play.desk, Resolution(task.attempts[0].id, "accepted", "job-1"))
+    assert await play.ledger.figures() == [(DAY, float(task.attempts[0].quote.amount), 0)]
+
+
+async def test_a_forgotten_settlement_is_made_up_for() -> None:
+    """COST-11, COST-12: who could not settle at the end, or died, leaves it to the walk over open Holds."""
+    play = house()
+    calls = call_stage(with_spend(chat_catalog(), "100.00"))
+    await play.submit()
+    await play.work()
+    play.ledger.away = True
+    await play.pass_time(60)
+    play.ledger.away = False
+    task = await play.task()
+    assert task.state is TaskState.SUCCEEDED
+    assert (await play.ledger.figures())[0][2] > 0
+    await SettleHolds(play.desk, calls.desk)()
+    assert await play.ledger.figures() == [(DAY, float(task.spent.amount), 0)]
+
+
+async def test_a_call_holds_before_its_first_byte_and_settles_its_cost() -> None:
+    """COST-9: the Hold is taken before the call is sent and is settled with what it cost."""
+    async with serving(call_stage(with_spend(chat_catalog(), "100.00"))) as play:
+        answer = await play.invoke()
+        await play.settled()
+        cost = answer.call.cost
+        amount = float(Money.from_nanos("CNY", cost.units * 10**9 + cost.nanos).amount)
+        assert await figures(play) == [(DAY, amount, 0)]
+        assert amount > 0
+
+
+async def test_a_call_without_money_is_refused_before_anything_is_sent() -> None:
+    """COST-9, EDG-2: `budget_exhausted` with the budget that refused; its slot is given back."""
+    async with serving(call_stage(with_spend(chat_catalog(), "0.50"))) as play:
+        fault = await play.refused()
+        await play.settled()
+        assert (fault.code, fault.metadata["budget"], fault.metadata["dimension"]) == ("budget_exhausted", DAY, "cost")
+        assert play.provider.sent() == 0
+        assert not play.capacity.live()
+        assert await figures(play) == [(DAY, 0, 0)]
+
+
+async def test_a_hold_of_a_call_that_left_no_record_is_given_back() -> None:
+    """COST-12: a process that died between the Hold and the intent sent nothing; after a while it is released."""
+    play = call_stage(with_spend(chat_catalog(), "100.00"))
+    ledger = play.tasks.ledger
+    await ledger.declare(DAY, "t", Money("CNY", Decimal(100)), "a test")
+    await ledger.hold("call:lost", DAY, Money("CNY", Decimal(5)), 1, "call:lost")
+    walk = SettleHolds(play.tasks.desk, play.desk)
+    await walk()
+    assert (await ledger.figures())[0][2] == 5
+    play.clock.advance(601)
+    await walk()
+    assert await ledger.figures() == [(DAY, 0, 0)]
+
+
+async def figures(play: CallStage) -> list[tuple[str, float, float]]:
+    """What the ledger says."""
+    return await play.tasks.ledger.figures()
+
+
+async def test_a_ledger_that_does_not_add_up_is_an_alert() -> None:
+    """OPS-6, COST-11: critical, about the budget, once for each thing that is wrong."""
+    play = stage()
+    play.ledger.wrong = [("ep-1", "its entries do not sum up"), ("ep-1", "cost is beyond the hard limit")]
+    check = CheckBudgets(play.desk)
+    for _ in range(2):
+        await check()
+    page, _ = await play.desk.store.alerts(AlertQuery())
+    told = {(item.kind, item.severity, item.subject, item.message, item.count) for item in page}
+    assert told == {("ledger_mismatch", "critical", "ep-1", what, 1) for _, what in play.ledger.wrong}
