@@ -1,5 +1,7 @@
 """Rules of the specification and the tests that prove them."""
 
+import functools
+
 from tests.tidy import rules, tree
 
 CLAIMED = tree.ROOT / "tests/tidy/claimed_rules.txt"
@@ -13,6 +15,7 @@ def f():
 '''.format(family="SEL")
 
 
+@functools.cache
 def named() -> dict[str, set[str]]:
     """Rule ids named in test docstrings: {rule: files}."""
     found: dict[str, set[str]] = {}
