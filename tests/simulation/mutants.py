@@ -194,7 +194,7 @@ REPRICED = Temper(0.3, {"catalog": 1.0}, (FLAKY,))
 MISJUDGING = Planted(rewrites=unfenced_breaker, temper=TRIPS)
 SILENT = "superseded_stay_silent"
 MUTANTS: Mapping[str, Mutant] = {
-    "fencing": _mutant(14, Planted({"tasks": UnfencedTasks}, temper=BY_TURNS, size="middle"), SILENT, *LATE_WRITES),
+    "fencing": _mutant(27, Planted({"tasks": UnfencedTasks}, temper=BY_TURNS, size="middle"), SILENT, *LATE_WRITES),
     "doubt": _mutant(3, Planted({"tasks": ResubmittingTasks}, temper=DOUBTFUL), "no_double_submission"),
     "ledger: slots": _mutant(1, Planted({"capacity": without(Gate.CONCURRENCY)}), CAPACITY),
     "ledger: slots by health": _mutant(8, Planted({"capacity": without(Gate.HEALTH)}, temper=REVOKED), CAPACITY),
@@ -202,7 +202,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "ledger: old work beside the probe": _mutant(15, Planted({"capacity": OldWorkBlocks}, temper=REVOKED), CAPACITY),
     "ledger: expiry": _mutant(88, Planted({"capacity": LeakyCapacity}), CAPACITY),
     "breaker: epochs": _mutant(20, MISJUDGING, "closed_circuits_only"),
-    "supersession: attempts": _mutant(14, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
+    "supersession: attempts": _mutant(27, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
     "supersession: the catalogue": _mutant(3, Planted(rewrites=newest_catalogue, temper=REPRICED), *LATE_WRITES),
-    "revisions of runs": _mutant(1, Planted({"runs": TalkativeRuns}), "events_without_gap"),
+    "revisions of runs": _mutant(10, Planted({"runs": TalkativeRuns}), "events_without_gap"),
 }  # fmt: skip
