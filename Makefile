@@ -63,9 +63,12 @@ sweep: setup ## kill the product at every effect of a task's life (EVERY=n; INDE
 differential: setup ## compare every backend of capacity with the model over ten thousand random steps and more
 	@POINTSMAN_DIFFERENTIAL=20 $(BIN)/python -m pytest -p no:cacheprovider -o log_cli=true -o timeout=1800 tests/contract/capacity/test_differential.py
 
+# What CI plays in one layout.
+IN_BOTH_LAYOUTS = $(addprefix tests/e2e/test_,failures.py openai.py valkey.py)
 # What `make drills` plays in the large size; CI plays the same in the small one.
-DRILLS ?= tests/e2e/test_replicas.py tests/e2e/test_dispatchers.py tests/integration/routing/test_replay_of_a_run.py tests/e2e/test_drills.py tests/drills \
-  tests/integration/edge/test_streams.py tests/e2e/test_fuzz.py
+DRILLS ?= tests/e2e/test_replicas.py tests/e2e/test_dispatchers.py tests/integration/routing/test_replay_of_a_run.py \
+	tests/e2e/test_drills.py tests/e2e/test_kill_one.py tests/drills \
+	tests/integration/edge/test_streams.py tests/e2e/test_fuzz.py $(IN_BOTH_LAYOUTS)
 
 .PHONY: drills
 drills: setup ## drills with real processes in the large size (DRILLS=path): replicas, dispatchers, what freezes and goes away

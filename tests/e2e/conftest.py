@@ -1,14 +1,26 @@
-"""One stack for each layout and module; each test visits it on its own loop."""
+"""One stack for each layout and module; each test visits it on its own loop.
+
+A start costs seconds, and what an RPC carries is the same over every channel (`tests/contract/rpc`). So dispatch,
+doors, operators and drain play in both layouts everywhere, and a module with the mark `layout` in both under
+`make drills`.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests.e2e.competing import DRILL
 from tests.e2e.scenery import setting
 from tests.support.stack import AllInOne, SevenProcesses, Stack, running
 
 LAYOUTS = {"all-in-one": AllInOne, "seven-processes": SevenProcesses}
+
+
+def layout(name: str, *, alone: bool = False) -> pytest.MarkDecorator:
+    """A mark for a module that plays in this layout; `make drills` plays it in the other one too, unless `alone`."""
+    names = list(LAYOUTS) if DRILL and not alone else [name]
+    return pytest.mark.parametrize("started", [LAYOUTS[each] for each in names], indirect=True, ids=names)
 
 
 @pytest.fixture(scope="module", params=LAYOUTS.values(), ids=LAYOUTS.keys())

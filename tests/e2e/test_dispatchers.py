@@ -12,7 +12,7 @@ from tests.support.stack import running
 from tests.support.valkey import ValkeyServer
 from tests.support.visitor import until
 
-CROWD = 300 if competing.DRILL else 30
+CROWD = 300 if competing.DRILL else 20
 KILLED = ("routing-2", "routing-5", "routing-7")
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests.e2e.competing import DRILL
 from tests.e2e.drilling import QUICK, TwoDispatchers, burst, judged
 from tests.e2e.scenery import setting
 from tests.support.stack import AllInOne, Stack, running
@@ -14,6 +15,8 @@ from tests.support.visitor import until
 
 PARTS = ("five", "eight", "three")
 SLOTS = 16
+MORE = 16 if DRILL else 4
+"""Runs beyond the slots, in a burst that has to wait."""
 UNKNOWN = "SELECT count(*) FROM routing.attempts WHERE state IN ('submitting', 'submission_uncertain')"
 ACCEPTED = "SELECT id, state, provider_task_id, accepted_at, reconcile_count FROM routing.attempts ORDER BY id"
 SUBMITTING = "SELECT worker, count(*) AS held FROM routing.tasks WHERE state = 'dispatching' GROUP BY worker"
@@ -61,7 +64,7 @@ async def a_dispatcher_stands_still(stack: TwoDispatchers) -> None:
 async def the_database_falls_over(stack: TwoDispatchers) -> None:
     """An immediate stop in the middle of a burst: nothing that it confirmed is lost, and everybody finds it again."""
     begun = len(await stack.lab.submissions())
-    runs = await burst(stack, "fallen", 2 * SLOTS)
+    runs = await burst(stack, "fallen", SLOTS + MORE)
     await until(stack.lab.submissions, lambda jobs: len(jobs) >= begun + SLOTS // 2)
     await stack.crash_database()
     await stack.recover_database()
@@ -77,10 +80,10 @@ async def quiet() -> AsyncIterator[Stack]:
 
 async def test_nothing_hangs_on_a_hint(quiet: Stack) -> None:
     """VER-6, ATT-9: with every wake-up switched off the scans alone carry a burst, its waiting and a cancel."""
-    runs = await burst(quiet, "unheard", 2 * SLOTS)
+    runs = await burst(quiet, "unheard", SLOTS + MORE)
     await judged(quiet, runs)
     await quiet.lab.account("single", running=0)
     run_id = await quiet.api.post_run("single", "to be cancelled")
-    await until(quiet.lab.submissions, lambda jobs: len(jobs) == 2 * SLOTS + 1)
+    await until(quiet.lab.submissions, lambda jobs: len(jobs) == SLOTS + MORE + 1)
     await quiet.api.call("POST", f"/v1/runs/{run_id}/cancel", body={})
     assert (await quiet.api.finished(run_id))["status"] == "cancelled"

@@ -1,10 +1,13 @@
-"""Providers that refuse, fail, lose answers and recover, in both layouts, seen through the public views."""
+"""Providers that refuse, fail, lose answers and recover, seen through the public views."""
 
 from typing import Any
 
+from tests.e2e.conftest import layout
 from tests.support import books
 from tests.support.stack import Stack
 from tests.support.visitor import gap_free, until
+
+pytestmark = layout("seven-processes")
 
 LADDER = [1, 2, 4, 6, 8]
 """Slots of a Supply of eight after each of five successes: probing, 25 %, 50 %, 75 %, all."""

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from libs.host.placement import START_ORDER
+from tests.e2e.competing import DRILL
 from tests.e2e.scenery import setting
 from tests.e2e.test_kill import QUICK
 from tests.support import books
 from tests.support.stack import SevenProcesses, running
 from tests.support.visitor import FIXED, Answer, gap_free, until
 
-AT_ONCE = 8
+AT_ONCE = 8 if DRILL else 3
 
 
 @pytest.fixture

@@ -4,16 +4,15 @@ import asyncio
 from typing import Any
 
 import grpc
-import pytest
 
 from pointsman.common.v1 import subject_pb2
 from pointsman.health.v1 import health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
-from tests.e2e.conftest import LAYOUTS
+from tests.e2e.conftest import layout
 from tests.support.stack import Stack
 from tests.support.visitor import until
 
-pytestmark = pytest.mark.parametrize("started", [LAYOUTS["all-in-one"]], indirect=True, ids=["all-in-one"])
+pytestmark = layout("all-in-one", alone=True)
 
 RUNGS = {
     1: [1, 1, 1, 1, 1, 1],

@@ -1,4 +1,4 @@
-"""The official OpenAI client against the whole product beside real local providers, in both layouts."""
+"""The official OpenAI client against the whole product beside real local providers."""
 
 import asyncio
 import base64
@@ -11,10 +11,12 @@ import pytest
 from openai import AsyncOpenAI
 from PIL import Image, ImageDraw, ImageFont
 
-from tests.e2e.conftest import LAYOUTS
+from tests.e2e.conftest import LAYOUTS, layout
 from tests.e2e.talking import setting
 from tests.support.stack import Stack, running
 from tests.support.visitor import until
+
+pytestmark = layout("seven-processes")
 
 HELLO: Any = [{"role": "user", "content": "Hello"}]
 

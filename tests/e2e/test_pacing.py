@@ -3,13 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-import pytest
-
-from tests.e2e.conftest import LAYOUTS
+from tests.e2e.conftest import layout
 from tests.support.stack import Stack
 from tests.support.visitor import until
 
-pytestmark = pytest.mark.parametrize("started", [LAYOUTS["all-in-one"]], indirect=True, ids=["all-in-one"])
+pytestmark = layout("all-in-one", alone=True)
 
 FOR_EVER_S = 3600.0
 FAST_S = 0.2

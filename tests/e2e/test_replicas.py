@@ -20,7 +20,7 @@ SETTINGS = {
     "ROUTING_POOL_SIZE": "4",
     "POINTSMAN_RECONCILE_SETTLE_S": "2",
 }
-CROWD = 200 if competing.DRILL else 30
+CROWD = 200 if competing.DRILL else 20
 BACKENDS = ("postgres", "valkey") if competing.DRILL else ("postgres",)
 
 

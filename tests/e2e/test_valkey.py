@@ -1,16 +1,18 @@
-"""The main road with leases in Valkey, in both layouts: POINTSMAN_REDIS_URL alone moves them."""
+"""The main road with leases in Valkey: POINTSMAN_REDIS_URL alone moves them."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import LAYOUTS
+from tests.e2e.conftest import LAYOUTS, layout
 from tests.e2e.scenery import setting
 from tests.support import books
 from tests.support.stack import Stack, running
 from tests.support.valkey import ValkeyServer
 from tests.support.visitor import until
+
+pytestmark = layout("seven-processes")
 
 BURST = 20
 FREE = {"five/clip": 5, "eight/clip": 8, "three/clip": 3}
