@@ -23,6 +23,19 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "JoinRun": _EDGE,
         "CancelRun": _EDGE,
         "StreamRunEvents": _EDGE,
+        "PauseRun": _EDGE,
+        "ResumeRun": _EDGE,
+        "SteerRun": _EDGE,
+        "RedriveRun": _EDGE,
+    },
+    "pointsman.runs.v1.ReviewService": {
+        "ListReviews": _EDGE,
+        "ClaimReview": _EDGE,
+        "Decide": _EDGE,
+    },
+    "pointsman.runs.v1.DeadLetterService": {
+        "ListDeadLetters": _EDGE,
+        "GetDeadLetter": _EDGE,
     },
     "pointsman.routing.v1.RoutingService": {
         "SubmitTask": _RUNS,

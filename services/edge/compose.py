@@ -31,6 +31,7 @@ from services.edge.peers.budgets import BudgetsPeer
 from services.edge.peers.calls import CallsPeer
 from services.edge.peers.capacity import CapacityPeer
 from services.edge.peers.catalog import CatalogPeer
+from services.edge.peers.desks import DesksPeer
 from services.edge.peers.health import HealthPeer
 from services.edge.peers.routing import RoutingPeer
 from services.edge.peers.runs import RunsPeer
@@ -40,6 +41,8 @@ from services.edge.routes.budgets import BudgetRoutes
 from services.edge.routes.calling import Calling
 from services.edge.routes.calls import CallRoutes
 from services.edge.routes.catalog import CatalogRoutes
+from services.edge.routes.commands import CommandRoutes
+from services.edge.routes.desks import DeskRoutes
 from services.edge.routes.gate import Paths
 from services.edge.routes.keys import KeyRoutes
 from services.edge.routes.listener import Listener
@@ -160,6 +163,7 @@ class House:
         self.authenticator = Authenticator(self._keys, world.clock, settings.key_cache_s)
         self._reveal = Reveal(self._owners, world.clock)
         self._runs = RunsPeer(channels.to("runs"))
+        self._desks = DesksPeer(channels.to("runs"))
         self._routing = RoutingPeer(channels.to("routing"))
         self._calls = CallsPeer(channels.to("routing"))
         self._catalog = CatalogPeer(channels.to("routing"))
@@ -182,6 +186,7 @@ class House:
         calling = Calling(MakeCall(self._calls, take, reveal), self.world, settings.body_limit_bytes)
         parts = (
             RunRoutes(self._runs, reveal, create, cancel_by_key, settings.body_limit_bytes),
+            CommandRoutes(self._runs, reveal),
             self._streams(),
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),
@@ -191,6 +196,7 @@ class House:
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),
             OperatorRoutes(self._routing, self._health, self._capacity),
             BudgetRoutes(self._budgets),
+            DeskRoutes(self._desks),
             PastRoutes(self._routing, self._health),
             CatalogRoutes(self._catalog, self.world.ids),
             KeyRoutes(self._keys, self.authenticator, self.world, os.urandom),

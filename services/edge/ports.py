@@ -6,7 +6,7 @@ Peers answer in the public shapes: `wire` has turned the contract between contex
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from libs.blobs.blob import Blob
 from services.edge.domain import (
@@ -16,10 +16,12 @@ from services.edge.domain import (
     evidence_shapes,
     past_shapes,
     replay_shapes,
+    run_shapes,
     shapes,
 )
 from services.edge.domain.budgets import BudgetOrder, LimitChange
 from services.edge.domain.calls import CallOrder, Receipt, Served
+from services.edge.domain.decisions import Verdict
 from services.edge.domain.keys import Kept, Key
 from services.edge.domain.orders import Order
 from services.edge.domain.quotas import Quotas
@@ -34,6 +36,17 @@ class Alternative:
 
     kind: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Redrive:
+    """What is to run again; `node` "" = everything that failed. With `preview` nothing does."""
+
+    node: str = ""
+    reason: str = ""
+    input: dict[str, Any] | None = None
+    supply: str = ""
+    preview: bool = False
 
 
 class Keys(Protocol):
@@ -124,6 +137,24 @@ class Runs(Protocol):
         """The Run with its cancel on record; Fault run_terminal."""
         ...
 
+    async def pause(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
+        """The Run, held: nothing new is submitted. Fault run_terminal. An empty `command_id` is none."""
+        ...
+
+    async def resume(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
+        """The Run, going on; Fault run_terminal."""
+        ...
+
+    async def steer(
+        self, tenant: str, run_id: str, kind: str, data: dict[str, Any], command_id: str
+    ) -> run_shapes.Steered:
+        """An input, accepted; Fault run_terminal."""
+        ...
+
+    async def redrive(self, tenant: str, run_id: str, asked: Redrive, command_id: str) -> run_shapes.Redriven:
+        """The Run, at work again, or with `preview` as it is; Faults not_found, conflict, run_terminal."""
+        ...
+
     async def events(self, tenant: str, run_id: str, after: int, size: int) -> list[shapes.RunEvent]:
         """Events after a cursor; Fault malformed_request for one that lies ahead."""
         ...
@@ -134,6 +165,34 @@ class Runs(Protocol):
 
     async def ping(self) -> None:
         """Return if it answers."""
+        ...
+
+
+class Desks(Protocol):
+    """People's desks in the context `runs`. An empty tenant means any."""
+
+    async def reviews(
+        self, tenant: str, statuses: Sequence[str], run_id: str, size: int, token: str
+    ) -> tuple[list[run_shapes.Review], str]:
+        """(Reviews in the order of the queue, the token of the next page or ""); no statuses = what waits."""
+        ...
+
+    async def claim(self, review_id: str, who: str) -> run_shapes.Review:
+        """The review, for that person; Faults not_found, conflict."""
+        ...
+
+    async def decide(self, review_id: str, who: str, verdict: Verdict) -> run_shapes.Review:
+        """The review, decided; Faults not_found, conflict, validation_failed."""
+        ...
+
+    async def dead_letters(
+        self, tenant: str, run_id: str, with_redriven: bool, size: int, token: str
+    ) -> tuple[list[run_shapes.DeadLetter], str]:
+        """(Case files, newest first; the token of the next page or "")."""
+        ...
+
+    async def dead_letter(self, letter_id: str) -> run_shapes.DeadLetter:
+        """One case file; Fault not_found."""
         ...
 
 

@@ -15,7 +15,7 @@ from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import shapes
 from services.edge.domain.json_values import check_values
-from services.edge.domain.orders import read_order
+from services.edge.domain.orders import PRODUCTION, read_order
 from services.edge.ports import Runs
 
 ROUTE = "POST /v1/runs"
@@ -45,6 +45,10 @@ class CreateRun:
         deadline = order.deadline(self._world.clock.now())
         if order.callback_url:
             await self._take_materials.refuse_urls([("/callback_url", order.callback_url)])
-        given = await self._take_materials(caller, order.input, order.materials)
-        order = replace(order, input=given, materials=())
+        if order.production is not None:
+            document = await self._take_materials(caller, order.production, order.materials, PRODUCTION)
+            order = replace(order, production=document, materials=())
+        else:
+            given = await self._take_materials(caller, order.input, order.materials)
+            order = replace(order, input=given, materials=())
         return await self._runs.create(caller.tenant, order, deadline, key, fingerprint)

@@ -16,7 +16,7 @@ from libs.materials.intake import NotAllowed, Unfit
 from services.edge.app.authenticate import Caller
 from services.edge.app.reveal import Reveal
 from services.edge.domain.json_values import pointer_to
-from services.edge.domain.orders import Material, with_artifacts
+from services.edge.domain.orders import INPUT, Material, with_artifacts
 from services.edge.ports import MaterialIntake
 
 AT_ONCE = 4
@@ -41,8 +41,11 @@ class TakeMaterials:
         if refused:
             raise Fault.invalid(*refused, code="url_not_allowed")
 
-    async def __call__(self, caller: Caller, given: dict[str, Any], materials: tuple[Material, ...]) -> dict[str, Any]:
-        """The input with every material in it kept and named by its digest, readable by the caller's tenant.
+    async def __call__(
+        self, caller: Caller, given: dict[str, Any], materials: tuple[Material, ...], root: str = INPUT
+    ) -> dict[str, Any]:
+        """The input, or what stands at `root`, with every material kept and named by its digest, readable by the
+        caller's tenant.
 
         Faults: `validation_failed` for an artifact that is not there or base64 that is none; `url_not_allowed`;
         `material_unreachable` for what cannot be had or is not what its field takes. Each names the fields.
@@ -66,7 +69,7 @@ class TakeMaterials:
         digests = {material.pointer: end.sha256 for (material, _), end in zip(work, found, strict=True)
                    if isinstance(end, Blob)}  # fmt: skip
         await self._reveal.grant(caller.tenant, digests.values())
-        return with_artifacts(given, digests) if digests else given
+        return with_artifacts(given, digests, root) if digests else given
 
     def _arrival(
         self,

@@ -15,6 +15,7 @@ from libs.faults.fault import Fault
 from libs.fetching.addresses import syntax_reason
 from services.edge.domain.json_values import Reader, pointer_to
 
+INPUT, PRODUCTION = "/input", "/production"
 MATERIAL_KEYS = frozenset({"url", "artifact", "base64"})
 MATERIAL_LISTS = {
     "reference_images": "image",
@@ -75,7 +76,11 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A run as asked for. `deadline_s` counts from the time of asking."""
+    """A run as asked for. `deadline_s` counts from the time of asking.
+
+    A production stands in `production`, with its materials found there; then `model` is "" and `input` empty. `budget`
+    is what a single generation is paid from, "" = nothing that the caller names.
+    """
 
     model: str
     input: dict[str, Any]
@@ -86,6 +91,8 @@ class Order:
     deadline_s: float | None = None
     callback_url: str = ""
     labels: dict[str, str] = field(default_factory=dict)
+    production: dict[str, Any] | None = None
+    budget: str = ""
 
     def deadline(self, now: datetime) -> datetime | None:
         """The time after which no result is wanted."""
@@ -96,14 +103,13 @@ def read_order(body: Any) -> Order:
     """The order in a request body. Fault validation_failed names everything that is wrong, by JSON pointer."""
     reader = Reader(body)
     if reader.has("production"):
-        raise Fault.invalid(("/production", "productions are not served yet; send a single request with `model`"))
+        return _production(reader)
     model = reader.text("model", required=True, longest=200)
     given = reader.object("input", required=True)
     options = reader.nested("options")
     deadline_s = options.seconds("deadline_s", 1, LONGEST_DEADLINE_S)
     timeout_s = options.seconds("timeout_s", 1, LONGEST_DEADLINE_S)
-    if options.has("budget"):
-        options.refuse("budget", "budgets are not served yet, and a limit that nobody keeps is not taken")
+    budget = options.text("budget", longest=200)
     order = Order(
         model=model,
         input=given,
@@ -114,10 +120,45 @@ def read_order(body: Any) -> Order:
         deadline_s=min((s for s in (deadline_s, timeout_s) if s is not None), default=None),
         callback_url=_callback(reader),
         labels=_labels(reader),
+        budget=budget,
     )
     options.close()
     reader.finish()
     return order
+
+
+def _production(reader: Reader) -> Order:
+    """The whole document is runs' to judge; here its materials are found, wherever they stand in it."""
+    document = reader.object("production", required=True)
+    for name in ("model", "input", "options"):
+        if reader.has(name):
+            reader.refuse(name, "goes with a single request; a production says it in its nodes")
+    order = Order(
+        model="",
+        input={},
+        materials=tuple(_in_production(document, reader.errors)),
+        callback_url=_callback(reader),
+        labels=_labels(reader),
+        production=document,
+    )
+    reader.finish()
+    return order
+
+
+def _in_production(document: dict[str, Any], errors: list[tuple[str, str]]) -> Iterator[Material]:
+    """Objects that hold a material and nothing else. One whose text is an expression becomes one later."""
+    count = 0
+    for place, item in _objects(document, PRODUCTION):
+        if not (_looks(item) and item.keys() <= MATERIAL_KEYS | {"media_type"}):
+            continue
+        if any(isinstance(text, str) and "${" in text for text in item.values()):
+            continue
+        material = _material(item, place, "", errors)
+        count += 1
+        if count == MOST_MATERIALS + 1:
+            errors.append((PRODUCTION, f"must hold at most {MOST_MATERIALS} materials; upload others as artifacts"))
+        if material is not None:
+            yield material
 
 
 def _callback(reader: Reader) -> str:
@@ -246,9 +287,9 @@ def _encoded(reader: Reader) -> tuple[str, str]:
     return text, media_type
 
 
-def with_artifacts(given: dict[str, Any], digests: dict[str, str]) -> dict[str, Any]:
-    """The input with the material at each pointer replaced by `{"artifact": digest}`."""
-    replaced: dict[str, Any] = _replaced(given, "/input", digests)
+def with_artifacts(given: dict[str, Any], digests: dict[str, str], root: str = INPUT) -> dict[str, Any]:
+    """The value at `root` with the material at each pointer replaced by `{"artifact": digest}`."""
+    replaced: dict[str, Any] = _replaced(given, root, digests)
     return replaced
 
 

@@ -72,10 +72,15 @@ def cursor(text: str | None, name: str) -> int:
 
 def statuses(texts: Iterable[str]) -> tuple[str, ...]:
     """Run states, repeated or separated by commas."""
-    names = tuple(name for text in texts for name in text.split(",") if name)
-    if any(name not in RUN_STATUSES for name in names):
-        raise Fault.invalid(("/query/status", f"must be one of {', '.join(RUN_STATUSES)}"))
-    return names
+    return words(texts, "status", RUN_STATUSES)
+
+
+def words(texts: Iterable[str], name: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Some of the known words, repeated or separated by commas. Fault validation_failed."""
+    said = tuple(word for text in texts for word in text.split(",") if word)
+    if any(word not in known for word in said):
+        raise Fault.invalid((f"/query/{name}", f"must be one of {', '.join(known)}"))
+    return said
 
 
 def idempotency_key(text: str | None) -> str:

@@ -56,7 +56,7 @@ class RunUsage(Struct, frozen=True):
 
 
 class RunNode(Struct, frozen=True):
-    """One vertex of a Run."""
+    """One vertex of a Run. `parent` is the map that it is an item of; `attempts` and `cost` are over all its tries."""
 
     id: str
     kind: str
@@ -65,10 +65,26 @@ class RunNode(Struct, frozen=True):
     waiting_reason: str | None
     artifacts: list[ArtifactRef]
     error: Failure | None
+    parent: str | None = None
+    shot_class: str | None = None
+    needs: list[str] = []
+    input_hash: str | None = None
+    tries: int = 0
+    attempts: int = 0
+    cost: Amount | None = None
+    review_id: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    retry_at: datetime | None = None
+    output: dict[str, Any] = {}
 
 
 class Run(Struct, frozen=True):
-    """One execution. `status`: pending, running, paused, succeeded, failed, timed_out, cancelled or dead_letter."""
+    """One execution. `status`: pending, running, paused, succeeded, failed, timed_out, cancelled or dead_letter.
+
+    `production` names the production that it is of, and `model` is null then. `backpressure` says why producing waits
+    for people.
+    """
 
     id: str
     status: str
@@ -81,6 +97,10 @@ class Run(Struct, frozen=True):
     usage: RunUsage
     nodes: list[RunNode]
     labels: dict[str, str]
+    production: str | None = None
+    budget_id: str | None = None
+    pending_steering: int = 0
+    backpressure: str | None = None
 
 
 class RunPage(Struct, frozen=True):
@@ -357,32 +377,6 @@ class Catalog(Struct, frozen=True):
 
     revision: int
     objects: list[CatalogObject]
-
-
-class NewKey(Struct, frozen=True):
-    """A new key: the only time that it is shown."""
-
-    id: str
-    key: str
-
-
-class KeyRecord(Struct, frozen=True):
-    """A key on record; never its secret."""
-
-    id: str
-    tenant: str
-    scopes: list[str]
-    created_at: datetime | None
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    former_until: datetime | None = None
-
-
-class KeyList(Struct, frozen=True):
-    """Keys, newest first."""
-
-    keys: list[KeyRecord]
-    next_page_token: str
 
 
 class Standing(Struct, frozen=True):

@@ -9,10 +9,12 @@ from google.protobuf.duration_pb2 import Duration
 
 from libs.faults.fault import Fault
 from libs.rpc.faulting import faulting, faults_from_rpc
+from libs.rpc.values import struct_from
 from pointsman.runs.v1 import runs_service_pb2 as pb
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
-from services.edge.domain import shapes
+from services.edge.domain import run_shapes, shapes
 from services.edge.domain.orders import Order
+from services.edge.ports import Redrive
 from services.edge.wire import runs as wire_runs
 
 TIMEOUT_S = 10.0
@@ -76,6 +78,46 @@ class RunsPeer:
         request = pb.CancelRunRequest(run_id=run_id, tenant=tenant, reason=reason)
         reply = await self._stub.CancelRun(request, timeout=TIMEOUT_S)
         return wire_runs.run(reply.run)
+
+    @faulting
+    async def pause(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
+        """See the port."""
+        request = pb.PauseRunRequest(run_id=run_id, tenant=tenant, reason=reason, request_id=command_id)
+        reply = await self._stub.PauseRun(request, timeout=TIMEOUT_S)
+        return wire_runs.run(reply.run)
+
+    @faulting
+    async def resume(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
+        """See the port."""
+        request = pb.ResumeRunRequest(run_id=run_id, tenant=tenant, reason=reason, request_id=command_id)
+        reply = await self._stub.ResumeRun(request, timeout=TIMEOUT_S)
+        return wire_runs.run(reply.run)
+
+    @faulting
+    async def steer(
+        self, tenant: str, run_id: str, kind: str, data: dict[str, Any], command_id: str
+    ) -> run_shapes.Steered:
+        """See the port."""
+        told = struct_from(data)
+        request = pb.SteerRunRequest(run_id=run_id, tenant=tenant, kind=kind, data=told, request_id=command_id)
+        reply = await self._stub.SteerRun(request, timeout=TIMEOUT_S)
+        return run_shapes.Steered(reply.steering_event_id, reply.sequence)
+
+    @faulting
+    async def redrive(self, tenant: str, run_id: str, asked: Redrive, command_id: str) -> run_shapes.Redriven:
+        """See the port."""
+        request = pb.RedriveRunRequest(
+            run_id=run_id,
+            tenant=tenant,
+            node_id=asked.node,
+            input=struct_from(asked.input) if asked.input is not None else None,
+            reason=asked.reason,
+            preview=asked.preview,
+            request_id=command_id,
+            supply_id=asked.supply,
+        )
+        reply = await self._stub.RedriveRun(request, timeout=CREATE_TIMEOUT_S)
+        return wire_runs.redriven(reply)
 
     @faulting
     async def events(self, tenant: str, run_id: str, after: int, size: int) -> list[shapes.RunEvent]:

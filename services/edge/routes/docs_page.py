@@ -83,7 +83,9 @@ def _shape(answer: dict[str, Any]) -> str:
 
 def _named(schema: dict[str, Any]) -> str:
     """Links to the shapes that a body's fields refer to."""
-    options = [item for field in schema.get("properties", {}).values() for item in field.get("anyOf", ())]
+    bodies = schema.get("oneOf", [schema])
+    fields = [field for body in bodies for field in body.get("properties", {}).values()]
+    options = [item for field in fields for item in field.get("anyOf", ())]
     names = [str(item["$ref"]).rpartition("/")[2] for item in options if "$ref" in item]
     links = ", ".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
     return f" with {links}" if links else ""

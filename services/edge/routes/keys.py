@@ -11,7 +11,7 @@ from services.edge.app.create_key import create_key
 from services.edge.app.list_keys import list_keys
 from services.edge.app.revoke_key import revoke_key
 from services.edge.app.rotate_key import rotate_key
-from services.edge.domain import queries, shapes
+from services.edge.domain import key_shapes, queries
 from services.edge.domain.json_values import Reader
 from services.edge.domain.keys import LONGEST_GRACE_S, Key, Scope
 from services.edge.ports import Keys, Random
@@ -60,13 +60,13 @@ class KeyRoutes:
         tenant, scopes, expires_at = body.text("tenant", required=True), body.texts("scopes"), _time(body)
         body.finish()
         key, text = await create_key(self._store, self._world, self._random, tenant, scopes, expires_at)
-        return answer(shapes.NewKey(key.id, text), 201, {"location": f"/v1/operator/keys/{key.id}"})
+        return answer(key_shapes.NewKey(key.id, text), 201, {"location": f"/v1/operator/keys/{key.id}"})
 
     async def list(self, asked: Asked) -> Response:
         """Newest first, never their secrets."""
         size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
         keys, following = await list_keys(self._store, asked.query("tenant") or "", token, size)
-        return answer(shapes.KeyList([_record(key) for key in keys], following))
+        return answer(key_shapes.KeyList([_record(key) for key in keys], following))
 
     async def rotate(self, asked: Asked) -> Response:
         """200 with the new text, which is shown this once; the old one ends now, or after the grace asked for."""
@@ -76,7 +76,7 @@ class KeyRoutes:
         key, text = await rotate_key(
             self._store, self._authenticator, self._world, self._random, asked.path("key_id"), grace_s
         )
-        return answer(shapes.NewKey(key.id, text))
+        return answer(key_shapes.NewKey(key.id, text))
 
     async def revoke(self, asked: Asked) -> Response:
         """204; the key is refused everywhere within five seconds."""
@@ -88,18 +88,19 @@ class KeyRoutes:
         at = "/v1/operator/keys"
         return (
             Operation(
-                "createKey", "POST", at, self.create, "Make a key; it is shown this once.", ADMINS, 201, shapes.NewKey,
-                takes=KEY_SCHEMA, types=frozenset({JSON}), codes=("malformed_request", "validation_failed"),
+                "createKey", "POST", at, self.create, "Make a key; it is shown this once.", ADMINS, 201,
+                key_shapes.NewKey, takes=KEY_SCHEMA, types=frozenset({JSON}),
+                codes=("malformed_request", "validation_failed"),
             ),
             Operation(
                 "listKeys", "GET", at, self.list, "Keys on record, never their secrets.", ADMINS,
-                answer=shapes.KeyList, parameters=(Parameter("tenant", "Only this tenant's."), *PAGING),
+                answer=key_shapes.KeyList, parameters=(Parameter("tenant", "Only this tenant's."), *PAGING),
                 codes=("validation_failed",),
             ),
             Operation(
                 "rotateKey", "POST", f"{at}/{{key_id}}:rotate", self.rotate,
                 "Give a key a new text, shown this once; the old one may hold for a while.", ADMINS,
-                answer=shapes.NewKey, takes=ROTATE_SCHEMA, types=frozenset({JSON}),
+                answer=key_shapes.NewKey, takes=ROTATE_SCHEMA, types=frozenset({JSON}),
                 codes=("malformed_request", "validation_failed", "not_found", "conflict"),
             ),
             Operation(
@@ -119,7 +120,7 @@ def _time(body: Reader) -> datetime | None:
     return moment
 
 
-def _record(key: Key) -> shapes.KeyRecord:
-    return shapes.KeyRecord(
+def _record(key: Key) -> key_shapes.KeyRecord:
+    return key_shapes.KeyRecord(
         key.id, key.tenant, sorted(key.scopes), key.created_at, key.expires_at, key.revoked_at, key.former_until
     )

@@ -21,7 +21,11 @@ LONGEST_JOIN_S = 600
 DEFAULT_JOIN_S = 30
 SMALL_BODY_BYTES = 64 * 1024
 AFTER = Parameter("after", "Only events after this sequence.", {"type": "integer", "minimum": 0, "default": 0})
-ORDER_SCHEMA: dict[str, Any] = {
+BESIDE: dict[str, Any] = {
+    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    "callback_url": {"type": "string", "format": "uri"},
+}
+SINGLE: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["model", "input"],
@@ -37,12 +41,27 @@ ORDER_SCHEMA: dict[str, Any] = {
                 "priority": {"enum": list(PRIORITIES)},
                 "deadline_s": {"type": "number", "minimum": 1, "description": "No result is wanted after this long."},
                 "timeout_s": {"type": "number", "minimum": 1, "description": "The same; the shorter one holds."},
+                "budget": {"type": "string", "description": "The budget that it is paid from."},
             },
         },
-        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-        "callback_url": {"type": "string", "format": "uri"},
+        **BESIDE,
     },
 }
+PRODUCTION: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["production"],
+    "properties": {
+        "production": {
+            "type": "object",
+            "required": ["production", "nodes"],
+            "properties": {"production": {"type": "string"}, "nodes": {"type": "array", "items": {"type": "object"}}},
+            "description": "The whole production document; the guide on productions tells its fields.",
+        },
+        **BESIDE,
+    },
+}
+ORDER_SCHEMA: dict[str, Any] = {"oneOf": [SINGLE, PRODUCTION]}
 CANCEL_SCHEMA = {
     "type": "object",
     "additionalProperties": False,

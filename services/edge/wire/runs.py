@@ -6,7 +6,7 @@ from datetime import datetime
 from libs.rpc.values import struct_from, struct_to_dict, time_to_proto
 from pointsman.routing.v1 import task_pb2
 from pointsman.runs.v1 import run_pb2, runs_service_pb2
-from services.edge.domain import shapes
+from services.edge.domain import run_shapes, shapes
 from services.edge.domain.orders import Order
 from services.edge.wire.values import amount, artifact, failure, moment, word
 
@@ -30,6 +30,8 @@ def creation(
         callback_url=order.callback_url,
         idempotency_key=key,
         fingerprint=fingerprint,
+        production=struct_from(order.production) if order.production is not None else None,
+        budget_id=order.budget,
     )
 
 
@@ -44,6 +46,7 @@ def run(message: run_pb2.Run) -> shapes.Run:
         id=message.id,
         status=word(run_pb2.RunState, message.state, "RUN_STATE_"),
         model=message.model or None,
+        production=_production_name(message),
         created_at=moment(message.create_time),
         started_at=moment(message.start_time),
         finished_at=moment(message.finish_time),
@@ -52,7 +55,16 @@ def run(message: run_pb2.Run) -> shapes.Run:
         usage=shapes.RunUsage(amount(message.usage.cost), message.usage.attempts, message.usage.supply_id or None),
         nodes=[_node(node) for node in message.nodes],
         labels=dict(message.labels),
+        budget_id=message.budget_id or None,
+        pending_steering=message.pending_steering_count,
+        backpressure=message.backpressure or None,
     )
+
+
+def _production_name(message: run_pb2.Run) -> str | None:
+    if not message.HasField("production"):
+        return None
+    return str(message.production.fields["production"].string_value)
 
 
 def _result(message: run_pb2.RunResult) -> shapes.RunResult:
@@ -75,7 +87,25 @@ def _node(message: run_pb2.Node) -> shapes.RunNode:
         waiting_reason=message.waiting_reason or None,
         artifacts=[artifact(item) for item in message.artifacts],
         error=failure(message),
+        parent=message.parent_id or None,
+        shot_class=message.shot_class or None,
+        needs=list(message.needs),
+        input_hash=message.input_hash or None,
+        tries=message.tries,
+        attempts=message.attempts,
+        cost=amount(message.cost),
+        review_id=message.review_id or None,
+        started_at=moment(message.start_time),
+        finished_at=moment(message.finish_time),
+        retry_at=moment(message.retry_time),
+        output=struct_to_dict(message.output),
     )
+
+
+def redriven(reply: runs_service_pb2.RedriveRunResponse) -> run_shapes.Redriven:
+    """What a redrive reaches."""
+    reached = [run_shapes.AffectedNode(item.node_id, item.effect, amount(item.cost)) for item in reply.affected_nodes]
+    return run_shapes.Redriven(run(reply.run), reached, amount(reply.cost))
 
 
 def event(message: run_pb2.RunEvent) -> shapes.RunEvent:

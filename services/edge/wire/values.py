@@ -30,9 +30,11 @@ def moment(stamp: Timestamp) -> Any:
 
 def failure(message: Any) -> shapes.Failure | None:
     """The failure in the field `failure` of a message, None where there is none."""
-    if not message.HasField("failure"):
-        return None
-    told: failure_pb2.Failure = message.failure
+    return failure_of(message.failure) if message.HasField("failure") else None
+
+
+def failure_of(told: failure_pb2.Failure) -> shapes.Failure:
+    """A failure as callers see it."""
     fault = failure_from_proto(told)
     return shapes.Failure(fault.code, sentence(fault), fault.retryable, fault.category.value, fault.scope.value)
 

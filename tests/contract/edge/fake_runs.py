@@ -10,7 +10,9 @@ from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
 from libs.rpc.identity import current_identity
 from pointsman.common.v1 import artifact_pb2
-from pointsman.runs.v1 import run_pb2, runs_service_pb2
+from pointsman.runs.v1 import dead_letter_service_pb2, review_service_pb2, run_pb2, runs_service_pb2
+from pointsman.runs.v1.dead_letter_service_pb2_grpc import DeadLetterServiceServicer
+from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceServicer
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
 from tests.contract.edge.values import at, struct
 
@@ -137,6 +139,27 @@ class FakeRuns(RunsServiceServicer):
         page, rest = fits[: request.page_size], fits[request.page_size :]
         return runs_service_pb2.ListRunsResponse(runs=page, next_page_token=page[-1].id if rest else "")
 
+    async def PauseRun(self, request: Any, context: Any) -> Any:
+        """Paused."""
+        run = self._find(request)
+        run.state = run_pb2.RunState.RUN_STATE_PAUSED
+        return runs_service_pb2.PauseRunResponse(run=run)
+
+    async def ResumeRun(self, request: Any, context: Any) -> Any:
+        """Running."""
+        run = self._find(request)
+        run.state = run_pb2.RunState.RUN_STATE_RUNNING
+        return runs_service_pb2.ResumeRunResponse(run=run)
+
+    async def SteerRun(self, request: Any, context: Any) -> Any:
+        """Accepted."""
+        self._find(request)
+        return runs_service_pb2.SteerRunResponse(steering_event_id="steering-1", sequence=1)
+
+    async def RedriveRun(self, request: Any, context: Any) -> Any:
+        """Nothing is reached."""
+        return runs_service_pb2.RedriveRunResponse(run=self._find(request))
+
     async def JoinRun(self, request: Any, context: Any) -> Any:
         """At once if at rest; else a timeout at once, as if the time had passed."""
         run = self._find(request)
@@ -175,3 +198,31 @@ class FakeRuns(RunsServiceServicer):
                     await self.changed.wait_for(lambda seen=after: len(events) > seen)
         finally:
             self.streams -= 1
+
+
+class FakeReviews(ReviewServiceServicer):
+    """A desk on which nothing lies."""
+
+    async def ListReviews(self, request: Any, context: Any) -> Any:
+        """None."""
+        return review_service_pb2.ListReviewsResponse()
+
+    async def ClaimReview(self, request: Any, context: Any) -> Any:
+        """There is none."""
+        raise Fault.of("not_found", f"review {request.review_id!r} does not exist")
+
+    async def Decide(self, request: Any, context: Any) -> Any:
+        """There is none."""
+        raise Fault.of("not_found", f"review {request.review_id!r} does not exist")
+
+
+class FakeDeadLetters(DeadLetterServiceServicer):
+    """No dead letters."""
+
+    async def ListDeadLetters(self, request: Any, context: Any) -> Any:
+        """None."""
+        return dead_letter_service_pb2.ListDeadLettersResponse()
+
+    async def GetDeadLetter(self, request: Any, context: Any) -> Any:
+        """There is none."""
+        raise Fault.of("not_found", f"dead letter {request.dead_letter_id!r} does not exist")

@@ -79,7 +79,7 @@ async def test_inputs_are_told_as_routing_takes_them(edge: EdgeHouse) -> None:
         assert list(told["properties"]) == list(FIELDS[kind])
         assert told.get("required", []) == list(REQUIRED.get(kind, ()))
         assert f'href="#{kind.value.capitalize()}Input"' in page
-    order = document["paths"]["/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    order = document["paths"]["/v1/runs"]["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"][0]
     good = {"prompt": "a lake", "duration_s": 5, "first_frame": {"artifact": "0" * 64}}
     assert faults(order["properties"]["input"], good, document) == []
     assert faults(order["properties"]["input"], {**good, "promt": "x"}, document)

@@ -155,7 +155,7 @@ async def test_a_broken_body_is_placed(edge: EdgeHouse) -> None:
         (ORDER | {"options": {"budget": {"cost": "1"}}}, ["/options/budget"]),
         (ORDER | {"labels": {"a": 1, "b=c": "d"}}, ["/labels/a", "/labels/b=c"]),
         (ORDER | {"callback_url": "ftp://example.com"}, ["/callback_url"]),
-        ({"production": {"production": "x"}}, ["/production"]),
+        ({"production": {"production": "x"}, "model": "clip"}, ["/model"]),
         ({"model": "clip", "input": {"prompt": "a\x00b"}}, ["/input/prompt"]),
         ({"model": "clip", "input": {"a/b~": ["\x00"]}}, ["/input/a~1b~0/0"]),
         ({"model": "clip", "input": {"seed": 2**60 + 1}}, ["/input/seed"]),

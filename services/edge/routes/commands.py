@@ -1,0 +1,130 @@
+"""/v1/runs/{id}: steer, pause, resume and redrive. The Idempotency-Key of each is the id of the command (RUN-8)."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from services.edge.app.reveal import Reveal
+from services.edge.domain import queries, run_shapes, shapes
+from services.edge.ports import Redrive, Runs
+from services.edge.routes.answers import answer
+from services.edge.routes.bodies import read_object
+from services.edge.routes.operations import JSON, TEXT, USERS, Asked, Operation, Parameter
+from services.edge.routes.runs import CANCEL_SCHEMA, SMALL_BODY_BYTES
+
+STEER_BODY_BYTES = 256 * 1024
+STEER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["kind", "data"],
+    "properties": {
+        "kind": {**TEXT, "description": "As nodes declare it in `consumes_steering`."},
+        "data": {
+            "type": "object",
+            "description": "`text` is appended to the field that the node names, `value` replaces it.",
+        },
+    },
+}
+REDRIVE_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "node": {**TEXT, "description": "Without it, every node that failed."},
+        "input": {"type": "object", "description": "Fields of the node's input that change; null takes one away."},
+        "supply": {**TEXT, "description": "The only supply that may make it from now on."},
+        "reason": {"type": "string", "maxLength": 1024},
+    },
+}
+
+
+class CommandRoutes:
+    """The handlers with what they need."""
+
+    def __init__(self, runs: Runs, reveal: Reveal) -> None:
+        self._runs = runs
+        self._reveal = reveal
+
+    async def pause(self, asked: Asked) -> Response:
+        """202 with the Run, paused."""
+        reason = await self._reason(asked)
+        run = await self._runs.pause(asked.tenant, asked.path("run_id"), reason, _command(asked))
+        await self._reveal.run(asked.tenant, run)
+        return answer(run, 202)
+
+    async def resume(self, asked: Asked) -> Response:
+        """202 with the Run, going on."""
+        reason = await self._reason(asked)
+        run = await self._runs.resume(asked.tenant, asked.path("run_id"), reason, _command(asked))
+        await self._reveal.run(asked.tenant, run)
+        return answer(run, 202)
+
+    async def steer(self, asked: Asked) -> Response:
+        """202 with the id of the input."""
+        body = await read_object(asked.request, STEER_BODY_BYTES)
+        kind, data = body.text("kind", required=True, longest=200), body.object("data", required=True)
+        body.finish()
+        return answer(await self._runs.steer(asked.tenant, asked.path("run_id"), kind, data, _command(asked)), 202)
+
+    async def redrive(self, asked: Asked) -> Response:
+        """202 with the Run, at work again."""
+        return answer((await self._redriven(asked, preview=False)).run, 202)
+
+    async def preview(self, asked: Asked) -> Response:
+        """What a redrive would reach and may cost; nothing runs."""
+        return answer(await self._redriven(asked, preview=True))
+
+    async def _redriven(self, asked: Asked, *, preview: bool) -> run_shapes.Redriven:
+        body = await read_object(asked.request, STEER_BODY_BYTES, optional=True)
+        wanted = Redrive(
+            node=body.text("node", longest=200),
+            reason=body.text("reason"),
+            input=body.object("input") if body.has("input") else None,
+            supply=body.text("supply", longest=200),
+            preview=preview,
+        )
+        body.finish()
+        reached = await self._runs.redrive(asked.tenant, asked.path("run_id"), wanted, _command(asked))
+        await self._reveal.run(asked.tenant, reached.run)
+        return reached
+
+    async def _reason(self, asked: Asked) -> str:
+        body = await read_object(asked.request, SMALL_BODY_BYTES, optional=True)
+        reason = body.text("reason")
+        body.finish()
+        return reason
+
+    def operations(self) -> tuple[Operation, ...]:
+        """What is served."""
+        one = "/v1/runs/{run_id}"
+        key = Parameter("Idempotency-Key", "The id of the command: a repeat of it changes nothing.", where="header")
+        codes = ("malformed_request", "not_found", "run_terminal", "validation_failed")
+        json = frozenset({JSON})
+        return (
+            Operation(
+                "pauseRun", "POST", f"{one}/pause", self.pause,
+                "Hold the Run: nothing new is submitted, what providers have is followed.", USERS, 202, shapes.Run,
+                takes=CANCEL_SCHEMA, types=json, parameters=(key,), codes=codes,
+            ),
+            Operation(
+                "resumeRun", "POST", f"{one}/resume", self.resume, "Let a paused Run go on.", USERS, 202, shapes.Run,
+                takes=CANCEL_SCHEMA, types=json, parameters=(key,), codes=codes,
+            ),
+            Operation(
+                "steerRun", "POST", f"{one}/steer", self.steer, "Give an input to a Run under way.", USERS, 202,
+                run_shapes.Steered, takes=STEER_SCHEMA, types=json, parameters=(key,), codes=(*codes, "quota_exceeded"),
+            ),
+            Operation(
+                "redriveRun", "POST", f"{one}/redrive", self.redrive,
+                "Run nodes again, on the same nodes with all their history.", USERS, 202, shapes.Run,
+                takes=REDRIVE_SCHEMA, types=json, parameters=(key,), codes=(*codes, "conflict"),
+            ),
+            Operation(
+                "previewRedrive", "POST", f"{one}/redrive/preview", self.preview,
+                "Tell which nodes a redrive would reach and what that may cost; nothing runs.", USERS,
+                answer=run_shapes.Redriven, takes=REDRIVE_SCHEMA, types=json, codes=(*codes, "conflict"),
+            ),
+        )  # fmt: skip
+
+
+def _command(asked: Asked) -> str:
+    return queries.idempotency_key(asked.request.headers.get("idempotency-key"))
