@@ -10,13 +10,12 @@ import pytest
 from libs.faults.fault import Fault
 from libs.store.database import Database
 from libs.store.engine import Bounds
-from services.runs.domain import engine
-from services.runs.domain.run import MAIN, Node, Order, Run, RunState, Usage
 from services.runs.store.postgres import PostgresRuns
 from tests.contract.edge.test_problems import check
+from tests.contract.runs.test_run_stores import add, new_run
 from tests.support.front import Replica, front
 from tests.support.waiting import eventually
-from tests.support.worlds import START, CountedIds
+from tests.support.worlds import CountedIds
 
 ORDER = {"model": "clip", "input": {"prompt": "a crane at dawn", "duration_s": 5}}
 KEY = {"Idempotency-Key": "order-17"}
@@ -150,15 +149,13 @@ async def test_a_run_ends_by_its_key_before_its_id_is_known(two: list[Replica]) 
 async def test_another_replicas_commit_that_does_not_come(two: list[Replica], pg_url: str) -> None:
     """IDEM-1: a key whose writer neither commits nor gives up within the bound of a lock is idempotency_in_progress."""
     database = Database(pg_url, schema="runs", bounds=Bounds(lock_timeout_s=0.05))
-    node, order = Node(MAIN, "generate", "t1"), Order("clip", {})
-    run, drafts = engine.created(Run("r1", "default", RunState.PENDING, order, node, START, Usage()))
     connection = await asyncpg.connect(pg_url)
     try:
         turn = connection.transaction()
         await turn.start()
         await connection.execute("INSERT INTO runs.run_keys VALUES ('default', 'k', 'r0', 'f')")
         with pytest.raises(Fault) as caught:
-            await PostgresRuns(database, CountedIds()).add(run, drafts, "k", "f", START)
+            await add(PostgresRuns(database, CountedIds()), new_run("r1", "default"), "k")
         await turn.rollback()
     finally:
         await connection.close()

@@ -18,6 +18,7 @@ import pytest
 
 from libs.store.database import Database
 from libs.store.engine import Bounds
+from services.runs.domain.desks import DeskChanges
 from services.runs.domain.run import Draft, RunState
 from services.runs.store.postgres import PostgresRuns
 from tests.support.front import ADMIN_KEY, Replica, front
@@ -180,7 +181,7 @@ async def _written(url: str, run_id: str) -> int:
                 assert run is not None
                 draft = Draft("run_completed" if ends else "node_waiting", {"n": number})
                 after = replace(run, state=RunState.SUCCEEDED) if ends else run
-                saved = await store.save(after, [draft], datetime.now(UTC))
+                saved = await store.save(after, [draft], datetime.now(UTC), DeskChanges())
         return saved.last_sequence
     finally:
         await database.close()
