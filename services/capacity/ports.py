@@ -65,7 +65,8 @@ class CapacityStore(Protocol):
         ...
 
     async def figures(self) -> list[Figure]:
-        """Every declared level at one moment, in the order of subjects."""
+        """Every declared level at one moment, in the order of subjects; where thousands weigh in windows, those may be
+        of a second before."""
         ...
 
     async def leases(self) -> list[Lease]:

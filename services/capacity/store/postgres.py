@@ -7,6 +7,7 @@ Laws of this file:
 - every member of a group is decided as if alone: releases first, then reservations in the order asked.
 """
 
+import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -29,6 +30,7 @@ from services.capacity.store import statements as sql
 from services.capacity.store import tables
 from services.capacity.store.groups import Answer, Ask, Group
 from services.capacity.store.verdicts import Known, Return
+from services.capacity.store.windows import Windows
 
 
 class PostgresCapacityStore:
@@ -38,6 +40,7 @@ class PostgresCapacityStore:
         self._database = database
         self._lane = database.lane()
         self._group: Gathering[Ask, Answer] = Gathering(self._decide, lambda ask: ask.lease_id)
+        self._windows = Windows()
 
     def reserve(self, request: Request) -> Awaitable[Lease | Refusal]:
         """Decide, together with whoever else waits. (A reservation is admitted or refused.)"""
@@ -108,11 +111,16 @@ class PostgresCapacityStore:
         return Renewal(renewed, tuple(lease_id for lease_id in lease_ids if lease_id not in done))
 
     async def figures(self) -> list[Figure]:
-        """Every declared level, in one snapshot."""
+        """Every declared level, in one snapshot; the windows of a busy minute may be a second older."""
         query = select(tables.level).where(~tables.level.c.retired)
+        windows = self._windows.lent(asyncio.get_running_loop().time())
         async with self._database.read() as tx:
             levels = [_level(row) for row in (await tx.execute(query)).mappings()]
-            counts = [_count(row) for row in (await tx.execute(text(sql.FIGURES))).mappings()]
+            found = await tx.execute(text(sql.FIGURES if windows is None else sql.LIVE_FIGURES))
+            counts = [_count(row) for row in found.mappings()]
+        if windows is None:
+            self._windows.keep(counts, asyncio.get_running_loop().time())
+        counts += windows or ()
         return [Figure(level, counted(level, counts)) for level in sorted(levels, key=lambda level: level.subject)]
 
     async def leases(self) -> list[Lease]:

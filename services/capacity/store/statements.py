@@ -33,6 +33,15 @@ WHERE ended_at IS NULL OR reserved_at > t.now - interval '60 seconds'
 GROUP BY kind, channel_id, supply_id, channel_epoch, supply_epoch
 """
 
+LIVE_FIGURES = """
+WITH t AS MATERIALIZED (SELECT server_time() AS now)
+SELECT kind, channel_id, supply_id, channel_epoch, supply_epoch, count(*) AS live, 0 AS requests, 0 AS tokens
+FROM lease, t
+WHERE ended_at IS NULL AND expires_at > t.now
+GROUP BY kind, channel_id, supply_id, channel_epoch, supply_epoch
+"""
+"""The same without the windows."""
+
 KNOWN = "SELECT lease.*, server_time() AS now FROM lease WHERE id = :id"
 
 LIVE = """

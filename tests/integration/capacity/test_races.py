@@ -1,4 +1,4 @@
-"""The two orders in which a renewal and the taking of a lapsed slot can meet."""
+"""The two orders in which a renewal and the taking of a lapsed slot can meet; looks at a busy minute."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,9 @@ from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.ledger import Gate, Refusal
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
 from services.capacity.store import statements as sql
+from services.capacity.store.windows import FEW
 from tests.contract.capacity.conftest import Bench, bench, emptied
+from tests.support.waiting import eventually_async
 
 VIEW = HealthLimit(1, 1, None)
 TTL = timedelta(seconds=30)
@@ -65,3 +67,29 @@ async def test_a_slot_being_taken_over_is_lost_to_its_old_holder(ground: Bench, 
     assert (await renewal).lost == ("1",)
     assert await release is None
     assert isinstance(await ground.store.reserve(request("2", "new")), Lease)
+
+
+async def test_live_leases_are_counted_at_each_look_however_busy_the_minute(ground: Bench, other: Database) -> None:
+    """CAP-2, PRF-3: of a minute with thousands of leases the windows may be of a moment ago, the slots never."""
+    async with other.unit() as tx:
+        await tx.execute(
+            text(
+                "INSERT INTO lease SELECT 'n' || n, 'h', 'video', 'a', 'a/x', 1, 1, 0, server_time(),"
+                " server_time() + interval '1 hour', server_time(), true, 0 FROM generate_series(1, :count) AS n"
+            ),
+            {"count": FEW},
+        )
+
+    async def seen() -> tuple[int, int]:
+        (usage,) = [item.usage for item in await ground.store.figures() if item.level.subject == SUPPLY]
+        return usage.in_use, usage.requests
+
+    assert await seen() == (1, FEW + 1)
+    await ground.store.release("1", "old", None)
+    assert await seen() == (0, FEW + 1)
+    await ground.advance(61)
+
+    async def over() -> bool:
+        return await seen() == (0, 0)
+
+    await eventually_async(over)
