@@ -24,6 +24,7 @@ from cli.commands.prices import prices
 from cli.commands.run import run
 from cli.commands.supply import supply
 from cli.commands.up import up
+from cli.commands.webhooks import webhooks
 from cli.commands.whatif import whatif
 from cli.context import Session
 
@@ -64,7 +65,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
-OPERATING = (catalog, supply, health, capacity, budget, alerts, attempt, keys, doctor)
+OPERATING = (catalog, supply, health, capacity, budget, alerts, attempt, keys, webhooks, doctor)
 OFFLINE = (adapters, classify, prices, certs)
 for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)

@@ -87,6 +87,30 @@ def show(session: Session, run_id: str, as_json: bool) -> None:
         _show(found, task)
 
 
+@run.command()
+@click.argument("run_id")
+@json_option
+@pass_session
+def callbacks(session: Session, run_id: str, as_json: bool) -> None:
+    """Show what became of the messages to a run's callback_url."""
+    found = session.do(lambda api: api.get(f"/v1/runs/{run_id}/callbacks"))
+    if as_json:
+        output.show_json(found)
+        return
+    rows = (
+        (
+            item["id"],
+            item["type"],
+            item["state"],
+            item["attempts"],
+            output.when(item["next_at"] or item["finished_at"]),
+            item["last_error"] or "",
+        )
+        for item in found["callbacks"]
+    )
+    output.show_rows("Callbacks", ("id", "type", "state", "sent", "next or ended", "last error"), rows, "no callbacks")
+
+
 @run.command("list")
 @click.option("--status", default="", help="Only runs in this status.")
 @click.option("--label", default="", help="Only runs with this label, NAME=VALUE or NAME.")

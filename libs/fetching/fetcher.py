@@ -1,10 +1,11 @@
-"""The guarded fetcher: a GET of a user's URL that cannot be led astray (AUTH-4).
+"""The guarded fetcher: a GET of a user's URL, or a POST to it, that cannot be led astray (AUTH-4).
 
 Laws of this file:
 - a name is asked for once a connection; one address that may not be reached refuses the whole answer;
 - the socket is opened to an address of that very answer, and what it is opened to is judged once more at that moment:
   no second lookup, no spelling and no redirect lies between the check and the connection;
-- a connection serves one request; no redirect is followed unseen; no proxy, cookie, netrc or key takes part;
+- a connection serves one request; no redirect is followed unseen, and none of a POST; no proxy, cookie, netrc or key
+  takes part;
 - nothing is unpacked: the bytes that arrive are the bytes that are judged;
 - the number of bytes, of redirects and of seconds is bounded, redirects and slow drips included.
 """
@@ -13,7 +14,7 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -107,13 +108,25 @@ class Fetcher:
             return "names a host that is not found in time"
         return None
 
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+        """POST the body; the status of the answer, whose content nobody reads. Raises NotAllowed or Unreachable."""
+        async with self._guarded():
+            place = self._checked(url)
+            async with self._opened().post(place, data=body, headers=headers, allow_redirects=False) as answer:
+                return answer.status
+
     @asynccontextmanager
     async def fetch(self, url: str, max_bytes: int) -> AsyncIterator[Arriving]:
         """The bytes behind a URL. Raises NotAllowed or Unreachable, also from the chunks."""
+        async with self._guarded(), self._answer(url) as answer:
+            yield _arriving(answer, max_bytes)
+
+    @asynccontextmanager
+    async def _guarded(self) -> AsyncIterator[None]:
+        """Bounded in time; what goes wrong is said in our own words."""
         try:
             async with asyncio.timeout(self._bounds.total_s):
-                async with self._answer(url) as answer:
-                    yield _arriving(answer, max_bytes)
+                yield
         except aiohttp.ConnectionTimeoutError:
             raise Unreachable("does not answer") from None
         except TimeoutError:

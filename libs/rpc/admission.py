@@ -37,6 +37,8 @@ SCOPES: Mapping[str, frozenset[str]] = {
     "/pointsman.runs.v1.RunsService/ResumeRun": _USERS,
     "/pointsman.runs.v1.RunsService/SteerRun": _USERS,
     "/pointsman.runs.v1.RunsService/RedriveRun": _USERS,
+    "/pointsman.runs.v1.CallbackService/ListCallbacks": _USERS,
+    "/pointsman.runs.v1.CallbackService/RotateSecret": _ADMINS,
     "/pointsman.routing.v1.RoutingService/GetTask": _USERS,
     "/pointsman.routing.v1.RoutingService/ListTasks": _USERS,
     "/pointsman.routing.v1.RoutingService/ListSelections": _USERS,

@@ -37,6 +37,10 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "ListDeadLetters": _EDGE,
         "GetDeadLetter": _EDGE,
     },
+    "pointsman.runs.v1.CallbackService": {
+        "ListCallbacks": _EDGE,
+        "RotateSecret": _EDGE,
+    },
     "pointsman.routing.v1.RoutingService": {
         "SubmitTask": _RUNS,
         "GetTask": _EDGE | _RUNS,

@@ -28,6 +28,7 @@ from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import keys
 from services.edge.peers.budgets import BudgetsPeer
+from services.edge.peers.callbacks import CallbacksPeer
 from services.edge.peers.calls import CallsPeer
 from services.edge.peers.capacity import CapacityPeer
 from services.edge.peers.catalog import CatalogPeer
@@ -38,6 +39,7 @@ from services.edge.peers.runs import RunsPeer
 from services.edge.ports import Keys, Owners, RequestCounts
 from services.edge.routes.artifacts import ArtifactRoutes
 from services.edge.routes.budgets import BudgetRoutes
+from services.edge.routes.callbacks import CallbackRoutes
 from services.edge.routes.calling import Calling
 from services.edge.routes.calls import CallRoutes
 from services.edge.routes.catalog import CatalogRoutes
@@ -164,6 +166,7 @@ class House:
         self._reveal = Reveal(self._owners, world.clock)
         self._runs = RunsPeer(channels.to("runs"))
         self._desks = DesksPeer(channels.to("runs"))
+        self._callbacks = CallbacksPeer(channels.to("runs"))
         self._routing = RoutingPeer(channels.to("routing"))
         self._calls = CallsPeer(channels.to("routing"))
         self._catalog = CatalogPeer(channels.to("routing"))
@@ -199,6 +202,7 @@ class House:
             DeskRoutes(self._desks),
             PastRoutes(self._routing, self._health),
             CatalogRoutes(self._catalog, self.world.ids),
+            CallbackRoutes(self._callbacks),
             KeyRoutes(self._keys, self.authenticator, self.world, os.urandom),
             ProbeRoutes(self._probes(), self._metrics),
         )

@@ -13,6 +13,7 @@ from services.edge.domain import (
     alert_shapes,
     budget_shapes,
     call_shapes,
+    callback_shapes,
     evidence_shapes,
     past_shapes,
     replay_shapes,
@@ -378,4 +379,16 @@ class MaterialIntake(Protocol):
 
     async def check(self, blob: Blob, family: str) -> None:
         """Judge what is kept already. Raises Unfit."""
+        ...
+
+
+class Callbacks(Protocol):
+    """Messages to the URLs that Runs name, at the context `runs`."""
+
+    async def of_run(self, tenant: str, run_id: str) -> list[callback_shapes.Callback]:
+        """Newest first; Fault not_found for another tenant's Run."""
+        ...
+
+    async def rotate_secret(self, tenant: str) -> str:
+        """A new secret of the tenant; the one before signs beside it until the next change."""
         ...

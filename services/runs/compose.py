@@ -1,14 +1,19 @@
 """Puts the context together: the only module that knows both its inside and its machines."""
 
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from libs.blobs.opening import open_blobs
+from libs.fetching.fetcher import Bounds, Fetcher, rules_of
 from libs.host.hosted import ComposedContext
 from libs.host.ticker import Ticker
 from libs.kernel.world import World
 from libs.store.database import Database
 from libs.store.migrations import migrate
+from libs.store.sealing import Seal, file_key
+from pointsman.runs.v1.callback_service_pb2_grpc import add_CallbackServiceServicer_to_server
 from pointsman.runs.v1.dead_letter_service_pb2_grpc import add_DeadLetterServiceServicer_to_server
 from pointsman.runs.v1.review_service_pb2_grpc import add_ReviewServiceServicer_to_server
 from pointsman.runs.v1.runs_service_pb2_grpc import add_RunsServiceServicer_to_server
@@ -20,16 +25,21 @@ from services.runs.app.hub import Hub
 from services.runs.app.plans import Plans
 from services.runs.app.recording import Recorder
 from services.runs.app.review_desk import ReviewDesk
+from services.runs.app.send_callbacks import SendCallbacks
 from services.runs.peers.alerts import AlertsPeer
 from services.runs.peers.budgets import BudgetsPeer
 from services.runs.peers.examiner import BlobExaminer
+from services.runs.peers.receivers import HttpReceivers
 from services.runs.peers.routing import RoutingPeer
-from services.runs.ports import Desks, Examiner, Runs
+from services.runs.ports import Callbacks, Desks, Examiner, Random, Receivers, Runs, WebhookSecrets
+from services.runs.servicer.callbacks import CallbackServicer
 from services.runs.servicer.desks import DeadLetterServicer, ReviewServicer
 from services.runs.servicer.runs import RunsServicer, Wakes
 from services.runs.settings import Settings
 from services.runs.store.memory import MemoryRuns
+from services.runs.store.memory_callbacks import MemoryCallbacks, MemorySecrets
 from services.runs.store.postgres import PostgresRuns
+from services.runs.store.postgres_callbacks import PostgresCallbacks, PostgresSecrets
 from services.runs.store.postgres_desks import PostgresDesks
 
 SCHEMA = "runs"
@@ -37,26 +47,50 @@ VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
 RUNS = "pointsman.runs.v1.RunsService"
 REVIEWS = "pointsman.runs.v1.ReviewService"
 DEAD_LETTERS = "pointsman.runs.v1.DeadLetterService"
+CALLBACKS = "pointsman.runs.v1.CallbackService"
+SENDING = Bounds(connect_s=5.0, total_s=15.0, connections=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """What it takes to tell ends of Runs to the URLs that they name."""
+
+    callbacks: Callbacks
+    secrets: WebhookSecrets
+    receivers: Receivers
+    random: Random
 
 
 def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
     """The context, not yet at work. It calls routing and cost_quote."""
+    receivers = HttpReceivers(Fetcher(rules_of(settings.allow_private_urls), bounds=SENDING))
     examiner = BlobExaminer(open_blobs(settings.blobs_address), channels.to("routing"), world.ids)
     if settings.database_url == "memory:":
         memory = MemoryRuns(world.ids)
-        return assemble(memory, memory, examiner, settings, channels, world)
+        outbox = Outbox(MemoryCallbacks(memory), MemorySecrets(), receivers, os.urandom)
+        context = assemble(memory, memory, examiner, settings, channels, world, outbox)
+        context.finish = (*context.finish, receivers.close)
+        return context
     database = Database(settings.database_url, schema=SCHEMA)
     runs, desks = PostgresRuns(database, world.ids), PostgresDesks(database)
-    context = assemble(runs, desks, examiner, settings, channels, world)
+    seal = Seal((lambda: settings.secrets_key) if settings.secrets_key else file_key(Path(settings.data_directory)))
+    outbox = Outbox(PostgresCallbacks(database), PostgresSecrets(database, seal), receivers, os.urandom)
+    context = assemble(runs, desks, examiner, settings, channels, world, outbox)
     context.migration = lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
-    context.finish = (database.close,)
+    context.finish = (*context.finish, receivers.close, database.close)
     return context
 
 
 def assemble(
-    runs: Runs, desks: Desks, examiner: Examiner, settings: Settings, channels: Any, world: World
+    runs: Runs,
+    desks: Desks,
+    examiner: Examiner,
+    settings: Settings,
+    channels: Any,
+    world: World,
+    outbox: Outbox | None = None,
 ) -> ComposedContext:
-    """The context over stores of the caller's choice."""
+    """The context over stores of the caller's choice. Without an outbox nothing is sent to callback URLs."""
     routing = RoutingPeer(channels.to("routing"))
     budgets, alerts = BudgetsPeer(channels.to("cost_quote")), AlertsPeer(channels.to("routing"))
     hub = Hub(runs, hints=settings.hints)
@@ -83,7 +117,7 @@ def assemble(
     servicer = RunsServicer(desk, plans, hub, Wakes(created, changed))
     people = ReviewDesk(desk, desks, plans, budgets)
     reviews, letters = ReviewServicer(people, changed), DeadLetterServicer(people)
-    return ComposedContext(
+    context = ComposedContext(
         SCHEMA,
         (
             (RUNS, lambda server: add_RunsServiceServicer_to_server(servicer, server)),
@@ -92,3 +126,17 @@ def assemble(
         ),
         tickers=(submit, follow, carry, watch),
     )
+    if outbox is not None:
+        _send(context, runs, outbox, settings, world)
+    return context
+
+
+def _send(context: ComposedContext, runs: Runs, outbox: Outbox, settings: Settings, world: World) -> None:
+    """Let the context send callbacks too."""
+    sending = SendCallbacks(outbox.callbacks, outbox.secrets, outbox.receivers, world, outbox.random)
+    servicer = CallbackServicer(runs, outbox.callbacks, outbox.secrets, world, outbox.random)
+    ticker = Ticker("runs.callbacks", sending.tick, world=world, interval_s=settings.callback_interval_s)
+    added = (CALLBACKS, lambda server: add_CallbackServiceServicer_to_server(servicer, server))
+    context.registrations = (*context.registrations, added)
+    context.tickers = (*context.tickers, ticker)
+    context.finish = (sending.stop, *context.finish)

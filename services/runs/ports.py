@@ -1,10 +1,11 @@
 """What runs needs of its store and of other contexts. Every call may raise Fault; none raises anything else."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from libs.kernel.money import Money
+from services.runs.domain.callbacks import Callback, Sent
 from services.runs.domain.checks import Facts
 from services.runs.domain.desks import DeadLetter, DeskChanges, Review, ReviewState
 from services.runs.domain.plan import Plan, Spec
@@ -169,3 +170,46 @@ class Alerts(Protocol):
     async def tell(self, kind: str, severity: str, subject: str, message: str, cause: str, link: str) -> None:
         """Raise an alert; the same kind and subject is one alert until it is acknowledged."""
         ...
+
+
+class Callbacks(Protocol):
+    """Messages about ends of Runs; they come into being in `Runs.save` alone, with the event that they tell."""
+
+    async def claim(self, now: datetime, until: datetime, busy: Sequence[str], size: int) -> list[Callback]:
+        """Messages that are due at `now`, longest due first, but not of `busy` tenants; they are due again at `until`.
+
+        Each counts one attempt more. Nobody else is given them before `until`.
+        """
+        ...
+
+    async def record(self, callback: Callback) -> bool:
+        """Keep how a sending went; False, and nothing is written, if the message was claimed again since."""
+        ...
+
+    async def of_run(self, run_id: str) -> list[Callback]:
+        """The messages about that Run, newest first."""
+        ...
+
+
+class WebhookSecrets(Protocol):
+    """The secrets of tenants, sealed at rest."""
+
+    async def add(self, tenant: str, secret_id: str, text: str, now: datetime) -> None:
+        """Keep a new one."""
+        ...
+
+    async def of(self, tenant: str, size: int) -> list[str]:
+        """The newest ones, newest first."""
+        ...
+
+
+class Receivers(Protocol):
+    """Other people's servers."""
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Sent:
+        """POST it; never raises for what the receiver does, and never reaches where users' URLs may not lead."""
+        ...
+
+
+Random = Callable[[int], bytes]
+"""So many bytes that nobody can guess."""

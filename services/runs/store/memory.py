@@ -9,6 +9,7 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.ids import Ids
+from services.runs.domain.callbacks import Callback, callback_of
 from services.runs.domain.desks import RANKS, DeadLetter, DeskChanges, Review, ReviewState
 from services.runs.domain.run import Draft, Event, Run, RunState
 from services.runs.store import codec
@@ -27,6 +28,8 @@ class MemoryRuns:
         self._productions: dict[str, Any] = {}
         self._reviews: dict[str, dict[str, Any]] = {}
         self._letters: dict[str, dict[str, Any]] = {}
+        self.outbox: dict[str, Callback] = {}
+        """By id; what `MemoryCallbacks` sends."""
 
     async def add(
         self, run: Run, drafts: Sequence[Draft], key: str, fingerprint: str, now: datetime
@@ -69,6 +72,9 @@ class MemoryRuns:
         self._events.setdefault(run.id, []).extend(events)
         kept = replace(run, last_sequence=run.last_sequence + len(events))
         self._runs[run.id] = run_to_document(kept)
+        callback = callback_of(kept, events)
+        if callback is not None:
+            self.outbox[callback.id] = callback
         return kept
 
     async def get(self, run_id: str) -> Run | None:

@@ -18,6 +18,7 @@ from services.runs.domain.desks import DeskChanges
 from services.runs.domain.run import Draft, Event, Run, RunState
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
+from services.runs.store.postgres_callbacks import write_callback
 from services.runs.store.postgres_desks import write_desks
 from services.runs.store.tables import run_events, run_keys, runs
 
@@ -63,6 +64,7 @@ class PostgresRuns:
                 return None
             await _append(tx, events)
             await write_desks(tx, run.id, desks, now)
+            await write_callback(tx, kept, events)
         return kept
 
     async def get(self, run_id: str) -> Run | None:

@@ -74,3 +74,32 @@ dead_letters = Table(
     Index("dead_letters_of_run", "run_id"),
     Index("dead_letters_by_time", "created_at", "id"),
 )
+
+callbacks = Table(
+    "callbacks",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("next_at", DateTime(timezone=True), nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("last_error", Text, nullable=False),
+    Column("finished_at", DateTime(timezone=True)),
+    Index("callbacks_due", "next_at", "id", postgresql_where=text("state = 'pending'")),
+    Index("callbacks_of_run", "run_id"),
+)
+
+webhook_secrets = Table(
+    "webhook_secrets",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Index("webhook_secrets_of_tenant", "tenant", "id"),
+)

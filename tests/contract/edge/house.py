@@ -19,6 +19,7 @@ from pointsman.capacity.v1.capacity_service_pb2_grpc import add_CapacityServiceS
 from pointsman.health.v1.health_service_pb2_grpc import add_HealthServiceServicer_to_server
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
+from pointsman.runs.v1.callback_service_pb2_grpc import add_CallbackServiceServicer_to_server
 from pointsman.runs.v1.dead_letter_service_pb2_grpc import add_DeadLetterServiceServicer_to_server
 from pointsman.runs.v1.review_service_pb2_grpc import add_ReviewServiceServicer_to_server
 from pointsman.runs.v1.runs_service_pb2_grpc import add_RunsServiceServicer_to_server
@@ -26,6 +27,7 @@ from services.cost_quote.compose import assemble as assemble_cost_quote
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.edge.compose import EdgeContext, build
 from services.edge.settings import Settings
+from tests.contract.edge.fake_callbacks import FakeCallbacks
 from tests.contract.edge.fake_peers import FakeCapacity, FakeCatalog, FakeHealth, FakeRouting
 from tests.contract.edge.fake_runs import FakeDeadLetters, FakeReviews, FakeRuns
 from tests.support.worlds import SteeredClock, steered_world
@@ -48,6 +50,10 @@ class EdgeHouse:
     catalog: FakeCatalog = field(default_factory=FakeCatalog)
     health: FakeHealth = field(default_factory=FakeHealth)
     capacity: FakeCapacity = field(default_factory=FakeCapacity)
+    callbacks: FakeCallbacks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.callbacks = FakeCallbacks(self.runs)
 
     def client(self, key: str = "", **headers: str) -> httpx2.AsyncClient:
         """A client with that key; its transport is the ASGI application itself."""
@@ -88,6 +94,7 @@ async def edge_house(folder: Path, fetcher: Fetcher | None = None, **settings: A
     server.add(lambda s: add_RunsServiceServicer_to_server(house.runs, s))
     server.add(lambda s: add_ReviewServiceServicer_to_server(FakeReviews(), s))
     server.add(lambda s: add_DeadLetterServiceServicer_to_server(FakeDeadLetters(), s))
+    server.add(lambda s: add_CallbackServiceServicer_to_server(house.callbacks, s))
     server.add(lambda s: add_RoutingServiceServicer_to_server(house.routing, s))
     server.add(lambda s: add_CatalogServiceServicer_to_server(house.catalog, s))
     server.add(lambda s: add_HealthServiceServicer_to_server(house.health, s))

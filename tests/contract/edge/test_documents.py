@@ -151,6 +151,7 @@ GOOD = [
     ("GET", "/v1/runs/{run_id}/join", "/v1/runs/r1/join", {}),
     ("GET", "/v1/runs/{run_id}/events", "/v1/runs/r1/events", {}),
     ("GET", "/v1/runs/{run_id}/stream", "/v1/runs/r1/stream", {}),
+    ("GET", "/v1/runs/{run_id}/callbacks", "/v1/runs/r1/callbacks", {}),
     ("POST", "/v1/runs/{run_id}/cancel", "/v1/runs/r2/cancel", {}),
     ("GET", "/v1/tasks/{task_id}", "/v1/tasks/t1", {}),
     ("GET", "/v1/tasks/{task_id}/selections", "/v1/tasks/t1/selections", {}),
@@ -178,6 +179,7 @@ GOOD = [
      {"json": {"resolution": "not_accepted"}}),
     ("POST", "/v1/operator/keys", "/v1/operator/keys", {"json": {"tenant": "a", "scopes": ["runs"]}}),
     ("GET", "/v1/operator/keys", "/v1/operator/keys", {}),
+    ("POST", "/v1/operator/webhook-secrets", "/v1/operator/webhook-secrets", {"json": {"tenant": "a"}}),
     ("GET", "/healthz", "/healthz", {}),
     ("GET", "/readyz", "/readyz", {}),
     ("GET", "/metrics", "/metrics", {}),
@@ -212,6 +214,7 @@ async def test_answers_are_what_the_document_says(
     edge.runs.add("r1", "default", labels={"act": "1"})
     edge.runs.succeed("r1", "ab" * 32)
     edge.runs.add("r2", "default")
+    edge.callbacks.add("r1", "PENDING", next_time=at())
     edge.routing.add("t1", "default")
     edge.routing.ended(routing_service_pb2.InvokeRequest(call_id="c1", tenant="default", model="m"))
     blob = await edge.blobs.put(b"wav", "audio/wav")
