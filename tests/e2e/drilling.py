@@ -118,7 +118,7 @@ async def burst(stack: Stack, title: str, count: int) -> list[str]:
 async def judged(stack: Stack, runs: list[str], *, lost: int = 0) -> None:
     """Every Run ends, at most `lost` of them without a result and for a reason that is true; the books agree, no slot
     is held, and nothing calls for an operator."""
-    done = await asyncio.gather(*(_rested(stack, run_id) for run_id in runs))
+    done = [await _rested(stack, run_id) for run_id in runs]
     failed = [run for run in done if run["status"] != "succeeded"]
     assert len(failed) <= lost, failed
     for run in done:

@@ -6,6 +6,7 @@ Every theme has an account of its own, so that what one test breaks no other tes
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import yaml
@@ -69,10 +70,13 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def setting(**settings: str) -> Setting:
-    """The whole play; `settings` are further variables of the product."""
+def setting(submit_s: float = 30.0, **settings: str) -> Setting:
+    """The whole play; `settings` are further variables of the product.
+
+    Whoever kills in the middle of a submission waits for `submit_s` to pass before its absence proves anything (ATT-6).
+    """
     secrets = {_variable(name): f"key-of-{name}" for name in PARTS}
-    return Setting(_accounts(), _catalog, secrets, settings)
+    return Setting(_accounts(), partial(_catalog, submit_s=submit_s), secrets, settings)
 
 
 def _variable(name: str) -> str:
@@ -99,12 +103,12 @@ def _account(number: int, name: str, part: Part) -> dict[str, Any]:
     }
 
 
-def _catalog(studio: str) -> str:
+def _catalog(studio: str, submit_s: float) -> str:
     return yaml.safe_dump(
         {
             "version": 1,
             "currency": "CNY",
-            "channels": [_channel(studio, name, part) for name, part in PARTS.items()],
+            "channels": [_channel(studio, name, part, submit_s) for name, part in PARTS.items()],
             "supplies": [_supply(name, part) for name, part in PARTS.items()],
             "prices": [
                 {"id": name, "version": 1, "currency": "CNY", "billing_mode": "per_second", "rate": part.rate}
@@ -121,7 +125,7 @@ def _catalog(studio: str) -> str:
     )
 
 
-def _channel(studio: str, name: str, part: Part) -> dict[str, Any]:
+def _channel(studio: str, name: str, part: Part, submit_s: float) -> dict[str, Any]:
     return {
         "id": name,
         "adapter": "ark",
@@ -129,6 +133,7 @@ def _channel(studio: str, name: str, part: Part) -> dict[str, Any]:
         "secret": f"env:{_variable(name)}",
         "limits": {"concurrency": part.channel_slots},
         "poll_interval_s": 0.2,
+        "timeouts": {"submit_s": submit_s},
         "health": dict(part.health),
     }
 

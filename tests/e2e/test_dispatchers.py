@@ -21,7 +21,7 @@ async def stack(request: pytest.FixtureRequest) -> AsyncIterator[EightDispatcher
     """A stack whose processes this test may kill."""
     with ValkeyServer() as leases:
         more = {"POINTSMAN_REDIS_URL": leases.url} if request.param == "valkey" else {}
-        async with running(EightDispatchers, setting(**SETTINGS, **more)) as stack, stack.visit():
+        async with running(EightDispatchers, setting(submit_s=10.0, **SETTINGS, **more)) as stack, stack.visit():
             assert isinstance(stack, EightDispatchers)
             yield stack
 

@@ -26,7 +26,7 @@ DROPPED = r"has a newer owner|is lost; its step ends"
 @pytest.fixture
 async def stack() -> AsyncIterator[TwoDispatchers]:
     """A stack whose processes this test may harm."""
-    async with running(TwoDispatchers, setting(**QUICK)) as stack, stack.visit():
+    async with running(TwoDispatchers, setting(submit_s=10.0, **QUICK)) as stack, stack.visit():
         assert isinstance(stack, TwoDispatchers)
         yield stack
 

@@ -31,7 +31,7 @@ SILENCE_S = 60
 @pytest.fixture
 async def stack() -> AsyncIterator[Stack]:
     """A stack that this test may kill."""
-    async with running(AllInOne, setting(**QUICK)) as stack:
+    async with running(AllInOne, setting(submit_s=15.0, **QUICK)) as stack:
         yield stack
 
 

@@ -19,7 +19,7 @@ AT_ONCE = 8 if DRILL else 3
 @pytest.fixture
 async def stack() -> AsyncIterator[SevenProcesses]:
     """A stack whose processes this test may kill."""
-    async with running(SevenProcesses, setting(**QUICK)) as stack, stack.visit():
+    async with running(SevenProcesses, setting(submit_s=5.0, **QUICK)) as stack, stack.visit():
         assert isinstance(stack, SevenProcesses)
         yield stack
 

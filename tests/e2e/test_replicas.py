@@ -29,7 +29,7 @@ async def stack(request: pytest.FixtureRequest) -> AsyncIterator[TwoOfEach]:
     """A stack whose processes this test may kill."""
     with ValkeyServer() as leases:
         more = {"POINTSMAN_REDIS_URL": leases.url} if request.param == "valkey" else {}
-        async with running(TwoOfEach, setting(**SETTINGS, **more)) as stack, stack.visit():
+        async with running(TwoOfEach, setting(submit_s=10.0, **SETTINGS, **more)) as stack, stack.visit():
             assert isinstance(stack, TwoOfEach)
             yield stack
 
