@@ -84,9 +84,7 @@ def redriven(
     """Nodes begin again, and with them what ended because of them; questions about them are withdrawn."""
     again, resumed_maps, changed = _reach(plan, run, targets, moved=bool(supply))
     questions = [
-        asked.id
-        for asked in run.questions.values()
-        if asked.node in again or set(asked.subjects) & set(again) or asked.root_cause.startswith("budget:")
+        asked.id for asked in run.questions.values() if asked.node in again or set(asked.subjects) & set(again)
     ]
     told = {
         "nodes": again,

@@ -165,7 +165,10 @@ def _asked(run: Run, data: Data, _at: datetime) -> Run:
 
 
 def _answered(run: Run, data: Data, _at: datetime) -> Run:
-    return replace(run, questions={key: value for key, value in run.questions.items() if key != data["review_id"]})
+    """Whoever was refused money asks again: no node waits for an answer that nobody is asked for."""
+    asked = run.questions.get(data["review_id"])
+    run = replace(run, questions={key: value for key, value in run.questions.items() if key != data["review_id"]})
+    return _money_again(run) if asked is not None and asked.kind in ("budget", "unpriced") else run
 
 
 def _claimed(run: Run, data: Data, _at: datetime) -> Run:
@@ -225,6 +228,7 @@ def _redriven(run: Run, data: Data, at: datetime) -> Run:
             state=NodeState.PENDING,
             waiting_reason="",
             failure=None,
+            refused=False,
             failures=(*node.failures, node.failure) if node.failure else node.failures,
             allowance=node.attempts_made,
             began_at=None,

@@ -143,7 +143,7 @@ def _opened(node: Node, data: Data, _at: datetime) -> Node:
 
 
 def _decided(node: Node, data: Data, at: datetime) -> Node:
-    """An approval binds to the hash of what was approved (GATE-2)."""
+    """A decision binds to the hash of what was decided on: another subject is another question (GATE-2)."""
     if data["decision"] in ("approve", "waive"):
         return replace(
             node,
@@ -154,7 +154,7 @@ def _decided(node: Node, data: Data, at: datetime) -> Node:
             artifacts=facts.artifacts(data["artifacts"]),
             finished_at=at,
         )
-    return node
+    return replace(node, input_hash=data["subject_hash"])
 
 
 NODE_EVENTS: Mapping[str, NodeStep] = {
