@@ -124,9 +124,8 @@ async def test_a_production_keeps_its_laws(seed: int) -> None:
     assert run.state in TERMINAL_STATES
     events = await fate.house.events(run)
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
-    lives = 1 + sum(
-        event.kind == "run_redriven" and _ended(events[index - 1].kind) for index, event in enumerate(events)
-    )
+    kinds = [event.kind for event in events]
+    lives = 1 + sum(_ended(before) and kind == "run_redriven" for before, kind in pairwise(kinds))
     assert sum(_ended(event.kind) for event in events) == lives
     assert _ended(events[-1].kind)
     accepted = Counter(event.data["sequence"] for event in events if event.kind == "run.steer.accepted")
