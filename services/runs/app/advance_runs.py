@@ -21,7 +21,7 @@ from services.runs.ports import Routing, Runs
 
 BATCH = 200
 TASKS_AT_ONCE = 1_000
-ROUNDS = 20
+ROUNDS = 200
 PRODUCTIONS_AT_ONCE = 8
 SLOW = frozenset({Deed.EXAMINE})
 """Done after everything else was recorded: they may take seconds."""

@@ -33,6 +33,8 @@ from services.runs.domain.staleness import stale
 from services.runs.domain.starting import NewId, begun
 
 LONGEST_CHAIN = 10_000
+ASKING_AT_ONCE = 8
+"""Nodes whose Hold is asked for at the same time."""
 PAUSED = "pause:"
 """How routing's reason begins for a Task that is held from new attempts."""
 
@@ -146,7 +148,14 @@ def _pressure(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft
 
 
 def _starts(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
-    """One node at a time: what begins may leave no room for the next."""
+    """One node at a time: what begins may leave no room for the next.
+
+    Few ask for money at once: what the first ones are answered (a soft limit, a refusal) counts for those after them.
+    """
+    asking_now = sum(node.state is NodeState.LEASED and node.hold is None for node in run.nodes.values())
+    soft = plan.budget is not None and plan.budget.soft is not None
+    if asking_now >= (1 if soft else ASKING_AT_ONCE):
+        return ()
     for node in run.nodes.values():
         if node.state in WAITING_TO_START and not waits_for(plan, run, node, now):
             return begun(plan, run, node, now, new_id)

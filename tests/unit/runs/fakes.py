@@ -30,6 +30,7 @@ class FakeRouting:
     """By node: the order that was handed over last."""
     supplies: dict[str, str] = field(default_factory=dict)
     """By node: the Supply that it was pinned to."""
+    under_way: dict[str, tuple[Node, Order]] = field(default_factory=dict)
     cancelled: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
     paused: set[str] = field(default_factory=set)
@@ -59,10 +60,21 @@ class FakeRouting:
         self.submitted.append(node.task_id)
         self.orders[node.id] = order = order_of(plan, run, node)
         self.supplies[node.id] = node.supply
+        self.under_way[node.task_id] = (node, order)
         if self.answering and node.task_id not in self.views:
             self.views[node.task_id] = self._ended(node, order)
         if self.during_submit is not None:
             await self.during_submit()
+
+    def answer_all(self) -> None:
+        """End every Task that is under way."""
+        for node, order in self.under_way.values():
+            self.views.setdefault(node.task_id, self._ended(node, order))
+
+    def end_cancelled(self) -> None:
+        """End every Task that was asked to."""
+        for task_id in self.cancelled:
+            self.views[task_id] = TaskView(task_id, 9, "cancelled", None)
 
     def _ended(self, node: Node, order: Order) -> TaskView:
         failures = self.script.get(node.id, [])

@@ -21,6 +21,7 @@ from services.runs.domain.history import rebuilt
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Event, Node, NodeState, Order, Run
 from services.runs.store.memory import MemoryRuns
+from services.runs.wire.runs import run_to_proto
 from tests.support.worlds import SteeredClock, steered_world
 from tests.unit.runs.fakes import FakeAlerts, FakeBudgets, FakeExaminer, FakeRouting
 
@@ -94,6 +95,15 @@ class House:
         """Its plan."""
         return self.plans.of(run)
 
+    async def told(self, run: Run) -> Any:
+        """As its readers see it."""
+        now = await self.now(run)
+        return run_to_proto(self.plan(now), now, self.clock.now())
+
+    def answer_all(self, run: Run) -> None:
+        """Let every Task that was handed over end well."""
+        self.routing.answer_all()
+
     async def events(self, run: Run) -> list[Event]:
         """Its whole history."""
         return await self.runs.events(run.id, 0, 100_000)
@@ -110,9 +120,9 @@ class House:
         """What waits for people, in the order of the queue."""
         return (await self.people.reviews("a", (), run.id, "", 100))[0]
 
-    async def decide(self, run: Run, decision: str, **said: Any) -> Run:
-        """Decide the first review of the queue, and carry the Run on."""
-        review = (await self.reviews(run))[0]
+    async def decide(self, run: Run, decision: str, on: str = "", **said: Any) -> Run:
+        """Decide the first review of the queue, or the first about a node, and carry the Run on."""
+        review = next(review for review in await self.reviews(run) if on in ("", review.question.node))
         verdict = Verdict(review.question.decisions[0].__class__(decision), "lena", **said)
         await self.people.decide("a", review.id, verdict, "")
         return await self.carry(run)
