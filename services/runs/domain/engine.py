@@ -17,7 +17,7 @@ from enum import StrEnum
 from services.runs.domain import asking, ending, hearing, maps
 from services.runs.domain.history import applied
 from services.runs.domain.plan import Kind, Plan
-from services.runs.domain.readiness import hopeless, pressure, waits_for
+from services.runs.domain.readiness import Look, hopeless, pressure
 from services.runs.domain.run import (
     AT_WORK,
     ENDED_NODES,
@@ -135,7 +135,8 @@ def straight_on(run: Run, node: Node) -> bool:
 
 
 def _stale(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
-    return stale(plan, run)
+    """What begins, begins on what has finished: only a redrive can change what was begun on."""
+    return stale(plan, run) if run.redrives else ()
 
 
 def _maps(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
@@ -156,8 +157,9 @@ def _starts(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, 
     soft = plan.budget is not None and plan.budget.soft is not None
     if asking_now >= (1 if soft else ASKING_AT_ONCE):
         return ()
+    look = Look(plan, run, now)
     for node in run.nodes.values():
-        if node.state in WAITING_TO_START and not waits_for(plan, run, node, now):
+        if node.state in WAITING_TO_START and not look.waits_for(node):
             return begun(plan, run, node, now, new_id)
     return ()
 

@@ -41,6 +41,8 @@ def evolve(run: Run, kind: str, data: Data, at: datetime) -> Run:
         node = run.nodes[data["node"]]
         after = NODE_EVENTS[kind](node, data, at)
         run = replace(run, nodes={**run.nodes, node.id: after})
+        if after.cost != node.cost:
+            run = replace(run, usage=replace(run.usage, cost=facts.moved(run.usage.cost, node.cost, after.cost)))
     step = _RUN_EVENTS.get(kind)
     return step(run, data, at) if step is not None else run
 
@@ -106,14 +108,6 @@ def _cancel_requested(run: Run, data: Data, _at: datetime) -> Run:
 def _commanded(run: Run, data: Data) -> Run:
     command = data.get("command_id")
     return replace(run, commands=(*run.commands, command)[-COMMANDS_KEPT:]) if command else run
-
-
-def _counted(run: Run, _data: Data, _at: datetime) -> Run:
-    """What a Run cost is the sum over its nodes."""
-    cost = None
-    for node in run.nodes.values():
-        cost = facts.added(cost, node.cost)
-    return replace(run, usage=replace(run.usage, cost=cost))
 
 
 def _attempt_started(run: Run, data: Data, _at: datetime) -> Run:
@@ -244,6 +238,7 @@ def _redriven(run: Run, data: Data, at: datetime) -> Run:
         nodes[node_id] = replace(node, changes=changes, supply=data.get("supply") or node.supply)
     state = run.state if run.state in (RunState.RUNNING, RunState.PAUSED) else RunState.RUNNING
     run = replace(_commanded(run, data), nodes=nodes, state=state, failure=None, result=None, finished_at=None)
+    run = replace(run, redrives=run.redrives + 1)
     return replace(run, started_at=run.started_at or at, cancel_requested=False)
 
 
@@ -283,10 +278,6 @@ _RUN_EVENTS: Mapping[str, Step] = {
     "run_redriven": _redriven,
     "node_ready": _items_ready,
     "attempt_started": _attempt_started,
-    "attempt_finished": _counted,
-    "node_completed": _counted,
-    "node_failed": _counted,
-    "node_cancelled": _counted,
     "budget_soft_limit": _soft,
     "budget_raised": _eased,
     "budget_settled": _settled,

@@ -6,7 +6,9 @@ Laws of this file:
 - a map is done when all its items have ended; those that failed within the tolerance are left out of what it gives.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from libs.kernel.canonical import plain
@@ -99,25 +101,53 @@ def _releases(plan: Plan, run: Run, node: Node, made: Sequence[Node], now: datet
             yield opened(asked)
 
 
-def held_back(plan: Plan, run: Run, child: Node) -> str:
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """How the items of one map stand, counted once for all of them."""
+
+    at_work: int
+    ahead: Mapping[str, int]
+    """By class: those that are good or on their way to it."""
+    first: Mapping[str, tuple[str, ...]]
+    """By class: those that have not begun, in order, as many as canaries could be."""
+    trying: Mapping[str, int]
+    """By reference: those on their way."""
+    stable: frozenset[str]
+    """References that have proved themselves."""
+
+
+def crowd(run: Run, node: Node) -> Crowd:
+    """Count the items of a map."""
+    ahead: Counter[str] = Counter()
+    trying: Counter[str] = Counter()
+    first: dict[str, list[str]] = {}
+    stable, at_work = set(), 0
+    for child in children(run, node):
+        on_its_way = child.state in AT_WORK or child.state is NodeState.WAITING_HUMAN
+        at_work += child.state in AT_WORK
+        if on_its_way or child.state is NodeState.SUCCEEDED:
+            ahead[class_of(child)] += 1
+        if child.state in WAITING_TO_START:
+            first.setdefault(class_of(child), []).append(child.id)
+        trying[_reference(child)] += on_its_way
+        if child.state is NodeState.SUCCEEDED:
+            stable.add(_reference(child))
+    return Crowd(at_work, ahead, {name: tuple(ids) for name, ids in first.items()}, trying, frozenset(stable))
+
+
+def held_back(plan: Plan, run: Run, child: Node, crowd: Crowd) -> str:
     """Why an item does not begin though its map is at work; "" if it may."""
     node = run.nodes[child.parent]
     spec = plan.spec(node.id)
-    made = children(run, node)
-    at_work = [each for each in made if each.state in AT_WORK or each.state is NodeState.WAITING_HUMAN]
-    canary = _canary_of(plan, child)
-    if canary is not None and class_of(child) not in node.released:
-        members = [each for each in made if class_of(each) == class_of(child)]
-        gone_ahead = sum(each.state is NodeState.SUCCEEDED or each in at_work for each in members)
-        next_ones = [each.id for each in members if each.state in WAITING_TO_START][: canary.count - gone_ahead]
-        if gone_ahead >= canary.count or child.id not in next_ones:
-            return f"awaiting_canary: class {class_of(child)!r} of {node.id}"
-    if spec.trial and (reference := _reference(child)):
-        same = [each for each in made if _reference(each) == reference]
-        stable = any(each.state is NodeState.SUCCEEDED for each in same)
-        if not stable and sum(each in at_work for each in same) >= spec.trial:
-            return f"reference: {reference[:40]} is new; {spec.trial} at once until one of them is good"
-    if spec.concurrency and sum(each.state in AT_WORK for each in made) >= spec.concurrency:
+    canary, shot_class = _canary_of(plan, child), class_of(child)
+    if canary is not None and shot_class not in node.released:
+        needed = canary.count - crowd.ahead.get(shot_class, 0)
+        if needed <= 0 or child.id not in crowd.first.get(shot_class, ())[:needed]:
+            return f"awaiting_canary: class {shot_class!r} of {node.id}"
+    reference = _reference(child)
+    if spec.trial and reference and reference not in crowd.stable and crowd.trying[reference] >= spec.trial:
+        return f"reference: {reference[:40]} is new; {spec.trial} at once until one of them is good"
+    if spec.concurrency and crowd.at_work >= spec.concurrency:
         return f"slot: {spec.concurrency} of {spec.concurrency} items of {node.id} are at work"
     return ""
 

@@ -3,10 +3,11 @@
 The reasons are worked out whenever somebody looks: they are never events, and never stale.
 """
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from libs.kernel.canonical import plain
-from services.runs.domain.maps import held_back
+from services.runs.domain.maps import Crowd, crowd, held_back
 from services.runs.domain.plan import Kind, Plan, Spec, ValueClass
 from services.runs.domain.run import AT_WORK, ENDED_NODES, WAITING_TO_START, Draft, Node, NodeState, Run, RunState
 
@@ -14,52 +15,66 @@ SOFT_CONCURRENCY = 2
 """Nodes at work at once after a soft limit of the budget was reached (COST-10)."""
 
 
-def waiting_reason(plan: Plan, run: Run, node: Node, now: datetime) -> str:
-    """Why a node waits at this moment, whatever it waits for; "" for one that is at work or has ended."""
-    if node.state in WAITING_TO_START and not plan.single:
-        return waits_for(plan, run, node, now) or node.waiting_reason
-    if run.state is RunState.PAUSED and node.state not in ENDED_NODES:
-        return "pause: the run is paused"
-    return node.waiting_reason
+@dataclass(slots=True)
+class Look:
+    """One look at a Run: what is counted over all nodes is counted once. For one state of one Run."""
 
+    plan: Plan
+    run: Run
+    now: datetime
+    _crowds: dict[str, Crowd] = field(default_factory=dict)
+    _at_work: int | None = None
 
-def waits_for(plan: Plan, run: Run, node: Node, now: datetime) -> str:
-    """The one reason for which a pending or stale node does not begin."""
-    if run.state is RunState.PAUSED:
-        return "pause: the run is paused"
-    spec = plan.spec(node.id)
-    if node.parent:
-        parent = run.nodes[node.parent]
-        if parent.state is not NodeState.RUNNING:
-            return f"dependency: {parent.id} is {parent.state}"
-    elif reason := _unmet(plan, run, spec):
-        return reason
-    if node.retry_at is not None and node.retry_at > now:
-        return f"backoff: until {plain(node.retry_at)}"
-    if node.parent and (reason := held_back(plan, run, node)):
-        return reason
-    return _no_room(plan, run, spec) if spec.kind is Kind.GENERATE and not plan.single else ""
+    def waiting_reason(self, node: Node) -> str:
+        """Why a node waits at this moment, whatever it waits for; "" for one that is at work or has ended."""
+        if node.state in WAITING_TO_START and not self.plan.single:
+            return self.waits_for(node) or node.waiting_reason
+        if self.run.state is RunState.PAUSED and node.state not in ENDED_NODES:
+            return "pause: the run is paused"
+        return node.waiting_reason
 
+    def waits_for(self, node: Node) -> str:
+        """The one reason for which a pending or stale node does not begin."""
+        if self.run.state is RunState.PAUSED:
+            return "pause: the run is paused"
+        spec = self.plan.spec(node.id)
+        if node.parent:
+            parent = self.run.nodes[node.parent]
+            if parent.state is not NodeState.RUNNING:
+                return f"dependency: {parent.id} is {parent.state}"
+        elif reason := self._unmet(spec):
+            return reason
+        if node.retry_at is not None and node.retry_at > self.now:
+            return f"backoff: until {plain(node.retry_at)}"
+        if node.parent and (reason := held_back(self.plan, self.run, node, self._crowd(node.parent))):
+            return reason
+        return self._no_room(spec) if spec.kind is Kind.GENERATE and not self.plan.single else ""
 
-def _unmet(plan: Plan, run: Run, spec: Spec) -> str:
-    for need in spec.needs:
-        node = run.nodes[need]
-        if node.state is NodeState.SUCCEEDED:
-            continue
-        kind = "gate" if plan.spec(need).kind in (Kind.GATE, Kind.CHECK) else "dependency"
-        return f"{kind}: {need} is {node.state}"
-    return ""
+    def _unmet(self, spec: Spec) -> str:
+        for need in spec.needs:
+            node = self.run.nodes[need]
+            if node.state is NodeState.SUCCEEDED:
+                continue
+            kind = "gate" if self.plan.spec(need).kind in (Kind.GATE, Kind.CHECK) else "dependency"
+            return f"{kind}: {need} is {node.state}"
+        return ""
 
+    def _crowd(self, map_id: str) -> Crowd:
+        if map_id not in self._crowds:
+            self._crowds[map_id] = crowd(self.run, self.run.nodes[map_id])
+        return self._crowds[map_id]
 
-def _no_room(plan: Plan, run: Run, spec: Spec) -> str:
-    if run.backpressure:
-        return f"review backlog: {run.backpressure}"
-    at_work = sum(node.state in AT_WORK and not node.items for node in run.nodes.values())
-    if plan.concurrency and at_work >= plan.concurrency:
-        return f"slot: {at_work} of {plan.concurrency} nodes of this run are at work"
-    if run.soft and spec.value_class is not ValueClass.HERO and at_work >= SOFT_CONCURRENCY:
-        return f"budget: its soft limit is reached; {SOFT_CONCURRENCY} nodes at once"
-    return ""
+    def _no_room(self, spec: Spec) -> str:
+        if self.run.backpressure:
+            return f"review backlog: {self.run.backpressure}"
+        if self._at_work is None:
+            self._at_work = sum(node.state in AT_WORK and not node.items for node in self.run.nodes.values())
+        at_work = self._at_work
+        if self.plan.concurrency and at_work >= self.plan.concurrency:
+            return f"slot: {at_work} of {self.plan.concurrency} nodes of this run are at work"
+        if self.run.soft and spec.value_class is not ValueClass.HERO and at_work >= SOFT_CONCURRENCY:
+            return f"budget: its soft limit is reached; {SOFT_CONCURRENCY} nodes at once"
+        return ""
 
 
 def pressure(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:

@@ -285,6 +285,7 @@ class Run:
     steered: Mapping[str, tuple[Steered, ...]] = field(default_factory=dict)
     """Namespace (a map or a node) -> what it consumed, in order."""
     questions: Mapping[str, Question] = field(default_factory=dict)
+    redrives: int = 0
     backpressure: str = ""
     soft: bool = False
     """A soft limit of its budget was reached."""

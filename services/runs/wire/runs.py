@@ -21,7 +21,7 @@ from pointsman.routing.v1 import routing_service_pb2, task_pb2
 from pointsman.runs.v1 import run_pb2, runs_service_pb2
 from services.runs.app.redrive_run import Redrive, Touched
 from services.runs.domain.plan import Plan
-from services.runs.domain.readiness import waiting_reason
+from services.runs.domain.readiness import Look
 from services.runs.domain.run import Artifact, Event, Failure, Node, Order, Result, Run, RunState
 from services.runs.domain.task_view import AttemptView, Estimate, TaskView
 
@@ -167,6 +167,7 @@ def artifacts_to_proto(artifacts: Iterable[Artifact]) -> list[artifact_pb2.Artif
 
 def run_to_proto(plan: Plan, run: Run, now: datetime) -> run_pb2.Run:
     """A Run as callers see it, with the reason for which each node waits at this moment."""
+    look = Look(plan, run, now)
     return run_pb2.Run(
         id=run.id,
         tenant=run.tenant,
@@ -180,7 +181,7 @@ def run_to_proto(plan: Plan, run: Run, now: datetime) -> run_pb2.Run:
         usage=run_pb2.RunUsage(
             cost=money_to_proto(run.usage.cost), attempts=run.usage.attempts, supply_id=run.usage.supply
         ),
-        nodes=[_node_to_proto(plan, run, node, now) for node in run.nodes.values()],
+        nodes=[_node_to_proto(look, node) for node in run.nodes.values()],
         labels=dict(run.labels),
         last_sequence=run.last_sequence,
         input=struct_from(run.order.input),
@@ -204,22 +205,22 @@ def _result_to_proto(result: Result | None) -> run_pb2.RunResult | None:
     )
 
 
-def _node_to_proto(plan: Plan, run: Run, node: Node, now: datetime) -> run_pb2.Node:
+def _node_to_proto(look: Look, node: Node) -> run_pb2.Node:
     """A Task is named once routing has it: a Run cancelled or refused before that has none that could be read."""
     handed_over = node.started_at is not None and not node.items
     result = node.results.get(node.input_hash)
-    asked = next((asked.id for asked in run.questions.values() if asked.node == node.id), "")
+    asked = next((asked.id for asked in look.run.questions.values() if asked.node == node.id), "")
     return run_pb2.Node(
         id=node.id,
         kind=node.kind,
         state=run_pb2.NodeState.Value(f"NODE_STATE_{node.state.upper()}"),
         task_id=node.task_id if handed_over else "",
-        waiting_reason=waiting_reason(plan, run, node, now),
+        waiting_reason=look.waiting_reason(node),
         artifacts=artifacts_to_proto(node.artifacts),
         failure=failure_to_proto_message(node.failure),
         parent_id=node.parent,
         shot_class=node.shot_class,
-        needs=plan.spec(node.id).needs,
+        needs=look.plan.spec(node.id).needs,
         input_hash=node.input_hash,
         tries=node.tries,
         attempts=node.attempts_made,
