@@ -10,6 +10,7 @@ from services.runs.domain.money import order_of
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Node, Order, Run
 from services.runs.domain.task_view import Estimate, TaskView
+from services.runs.domain.urgency import urgency
 from services.runs.wire import runs as wire
 
 TIMEOUT_S = 10.0
@@ -82,6 +83,10 @@ def _handed_over(plan: Plan, run: Run, node: Node) -> pb.SubmitTaskRequest:
         attempts=hold.attempts if hold is not None and not plan.single else 0,
         hold=hold.id if hold is not None else "",
     )
+    urgent = urgency(plan, node)
+    request.options.stage = urgent.stage
+    request.options.blocking = urgent.blocking
+    request.options.blocks_release = urgent.blocks_release
     request.request_id = node.task_id
     request.run_id = run.id
     request.node_id = node.id
