@@ -112,7 +112,14 @@ class Hands:
         if isinstance(fitting, Refused):
             return await self._refused(plan, run, node, fitting)
         attempts, cost = fitting
-        answer = await self._reserve(plan, run, node, cost, attempts)
+        try:
+            answer = await self._reserve(plan, run, node, cost, attempts)
+        except Fault as fault:
+            if fault.code not in ("already_exists", "conflict"):
+                raise
+            # Asked for before a crash, at another price: that Hold goes back, and the try begins anew.
+            await self._budgets.settle(node.task_id, None, 0, "its price has changed")
+            return hearing.begun_anew(node)
         if isinstance(answer, Refused):
             return await self._refused(plan, run, node, answer)
         drafts = hearing.held(plan, run, node, node.task_id, answer, now())

@@ -103,6 +103,11 @@ def held(plan: Plan, run: Run, node: Node, hold_id: str, answer: Held | Refused 
     return _money_asked(plan, run, node, answer, now)
 
 
+def begun_anew(node: Node) -> Drafts:
+    """What was recorded for this try no longer holds: another one begins."""
+    return (Draft("node_waiting", {"node": node.id, "state": "pending", "reason": "its price has changed"}),)
+
+
 def _money_asked(plan: Plan, run: Run, node: Node, answer: Refused | Unpriced, now: datetime) -> Drafts:
     """The node waits for a person; nodes that one level refuses come together as one question (HUMAN-3)."""
     if isinstance(answer, Refused):

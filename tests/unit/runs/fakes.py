@@ -138,6 +138,8 @@ class FakeBudgets:
     async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
         """All or nothing."""
         root = budget_id.partition("/")[0]
+        if hold_id in self.held and self.held[hold_id][1] != cost.amount:
+            raise Fault.of("already_exists", f"hold {hold_id} is of another amount")
         if hold_id not in self.held:
             taken = self._taken(root)
             if root in self.hard and taken + cost.amount > self.hard[root]:

@@ -1,10 +1,12 @@
 """Questions to people: what they carry, in which order they come, what happens when nobody answers, what is decided."""
 
+from dataclasses import replace
+
 import pytest
 
 from libs.faults.fault import Fault
 from services.runs.domain.deciding import Verdict
-from services.runs.domain.desks import ReviewState
+from services.runs.domain.desks import DeskChanges, ReviewState
 from services.runs.domain.readiness import SOFT_CONCURRENCY
 from services.runs.domain.run import Decision, RunState
 from tests.unit.runs.fakes import DOUBTED, OUT_OF_ORDER
@@ -187,6 +189,24 @@ async def test_compensation_takes_back_and_deletes_nothing() -> None:
     run = await home.decide(run, "approve")
     assert run.state is RunState.SUCCEEDED
     await home.rebuilds(run)
+
+
+async def test_a_price_that_changed_over_a_crash_is_held_anew() -> None:
+    """COST-9, RUN-6: a Hold whose answer was lost and that costs something else by now goes back; nothing is stuck."""
+    home = house()
+    run = await home.produce(production(FRAME))
+    home.routing.fault = Fault.of("governance_backend_down", "away")
+    run = await home.carry(run)
+    hold = run.nodes["frame"].hold
+    assert hold is not None
+    home.budgets.held[hold.id] = (run.budget_id, hold.amount.amount + 1)
+    kept = replace(run, nodes={"frame": replace(run.nodes["frame"], hold=None)})
+    await home.runs.save(kept, (), home.clock.now(), DeskChanges())
+    home.routing.fault = None
+    run = await home.carry(run)
+    assert run.state is RunState.SUCCEEDED
+    assert len(home.budgets.held) == 2
+    assert set(home.budgets.held) == home.budgets.over
 
 
 async def test_a_house_has_its_budget() -> None:
