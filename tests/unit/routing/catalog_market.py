@@ -31,7 +31,8 @@ class Dialects:
 
     def __init__(self) -> None:
         none = frozenset({"none"})
-        self.known = {"ark": frozenset({"list"}), "openai": none | {"idempotency_key"}, "local-ocr": none}
+        openai = none | {"idempotency_key"}
+        self.known = {"ark": frozenset({"list"}), "openai": openai, "local-ocr": none, "fal": none}
         self.unresolved: dict[str, str] = {}
         self.away = False
         self.stumbles = 0

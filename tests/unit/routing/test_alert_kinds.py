@@ -6,8 +6,8 @@ from pathlib import Path
 from services.routing.domain.alert_kinds import KINDS
 
 ROUTING = Path(__file__).resolve().parents[3] / "services/routing"
-FROM_ABOVE = {"budget_soft_limit", "budget_hard_limit"}
-"""Whoever holds money raises these, through `RaiseAlert`."""
+FROM_ABOVE = {"budget_soft_limit"}
+"""Only runs, which holds money for nodes, raises these, through `RaiseAlert`."""
 
 
 def raised() -> set[str]:
