@@ -46,6 +46,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "GetTask": _EDGE | _RUNS,
         "ListTasks": _EDGE | _RUNS,
         "CancelTask": _RUNS,
+        "PauseTasks": _RUNS,
         "ListSelections": _EDGE,
         "ExplainTask": _EDGE,
         "ReplaySelection": _EDGE,

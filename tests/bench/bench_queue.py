@@ -63,7 +63,7 @@ class Queue:
         """The intent, the end, and another Task in its place."""
         now = datetime.now(UTC)
         begun = transitions.submitting(task, _attempt(task, now), now, now + LEASE)
-        saved = await self.store.save(Write(task, begun, now, until=now + LEASE, unless_cancelled=True))
+        saved = await self.store.save(Write(task, begun, now, until=now + LEASE, unless_stopped=True))
         ended = transitions.attempt_ended(saved, saved.attempts[-1], AttemptState.SUCCEEDED, now, cost=ZERO)
         await self.store.save(Write(saved, transitions.cancelled(ended, now), now))
         await self.add()

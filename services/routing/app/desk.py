@@ -21,6 +21,7 @@ from services.routing.domain.trial import model_in, policy_in
 from services.routing.ports import Capacity, CatalogReader, Health, Provider, Quotes, TaskStore
 from services.routing.ports.alerts import Alert, AlertStore
 from services.routing.ports.late import LateStore
+from services.routing.ports.pausing import Pausing
 from services.routing.ports.prices import UsagePrices
 from services.routing.ports.quotas import QuotaReader
 from services.routing.ports.standing import StandingReader
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 NO_POLICY = Policy(id="", revision=0)
 
 
-class Store(TaskStore, Waking, AlertStore, StandingReader, LateStore, QuotaReader, Protocol):
+class Store(TaskStore, Waking, Pausing, AlertStore, StandingReader, LateStore, QuotaReader, Protocol):
     """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
 
 

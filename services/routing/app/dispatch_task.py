@@ -19,6 +19,7 @@ from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.task import Attempt, AttemptState, Task
 from services.routing.ports import Refused, Reserved, Write
 from services.routing.ports.alerts import Alert
+from services.routing.ports.pausing import PAUSED
 
 
 async def dispatch_task(desk: Desk, task: Task) -> None:
@@ -70,13 +71,14 @@ async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> Non
     began, until = desk.world.clock.monotonic(), desk.in_s(desk.settings.worker_lease_s)
     alerts = _alerts(desk, task, decision)
     try:
-        saved = await desk.store.save(
-            Write(task, after, now, (saved_round,), alerts, until=until, unless_cancelled=True)
-        )
+        saved = await desk.store.save(Write(task, after, now, (saved_round,), alerts, until=until, unless_stopped=True))
     except (Exception, asyncio.CancelledError) as error:
         await release(desk, lease.lease_id)
         if isinstance(error, Fault) and error.code == "cancelled":
             await _cancelled_meanwhile(desk, task)
+            return
+        if isinstance(error, Fault) and error.metadata == PAUSED:
+            await _paused_meanwhile(desk, task, last_start(task, inputs.policy))
             return
         raise
     if task.parked:
@@ -211,6 +213,12 @@ async def _cancelled_meanwhile(desk: Desk, task: Task) -> None:
     now = desk.now()
     asked = replace(task, cancel_requested=True)
     await desk.store.save(Write(asked, transitions.cancelled(asked, now), now))
+
+
+async def _paused_meanwhile(desk: Desk, task: Task, until: datetime) -> None:
+    """A pause came between the decision and the intent: nothing was sent (RUN-1a)."""
+    asked = replace(task, paused=True)
+    await desk.store.save(Write(asked, transitions.held(asked, until), desk.now()))
 
 
 def _next_look(desk: Desk, task: Task, inputs: Inputs, decision: Decision) -> datetime:

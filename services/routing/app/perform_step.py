@@ -7,7 +7,7 @@ from services.routing.app import follow_attempt, reconcile_uncertain, settle
 from services.routing.app.desk import Desk, policy_of
 from services.routing.app.dispatch_task import dispatch_task
 from services.routing.domain import transitions
-from services.routing.domain.attempts import fault, window_closed
+from services.routing.domain.attempts import fault, last_start, window_closed
 from services.routing.domain.recovery import Step, next_step
 from services.routing.domain.task import Attempt, Task
 from services.routing.ports import Write
@@ -38,6 +38,9 @@ async def _perform(desk: Desk, task: Task) -> None:
     step = next_step(task, policy_of(catalog, task), desk.now())
     if step is Step.SELECT:
         await dispatch_task(desk, task)
+    elif step is Step.HOLD:
+        held = transitions.held(task, last_start(task, policy_of(catalog, task)))
+        await desk.store.save(Write(task, held, desk.now()))
     elif step in _QUEUED_ENDS:
         await _end_queued(desk, task, step)
     elif task.live is not None:

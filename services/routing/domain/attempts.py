@@ -103,7 +103,10 @@ def window_closed(task: Task) -> Failure:
     last = next((item for item in reversed(task.attempts) if item.counted and item.failure), None)
     if last is not None and last.failure is not None:
         return last.failure
-    reason = task.waiting_reason or "nothing came free"
+    reason = task.told_reason or "nothing came free"
+    if task.paused:
+        text = f"its time for new attempts ended while it was paused ({reason})"
+        return fault("supply_unavailable", text, "supply", "supply", True)
     if reason.startswith("capacity"):
         return fault("capacity_exhausted", f"no slot came free in time ({reason})", "capacity", "supply", True)
     if reason.startswith("quota"):

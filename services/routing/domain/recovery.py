@@ -61,6 +61,8 @@ class Step(StrEnum):
     """The deadline passed while a provider has the job: stop it and end as failed `deadline_exceeded`."""
     CLOSE = "close"
     """The window for new Attempts is over."""
+    HOLD = "hold"
+    """It is paused: put it away until its time is over. Deadlines and windows go on counting."""
 
 
 CANCEL_TRIES = 5
@@ -92,7 +94,7 @@ def next_step(task: Task, policy: Policy, now: datetime) -> Step:
         return Step.LATE
     if now >= window_end(task, policy):
         return Step.CLOSE
-    return Step.SELECT
+    return Step.HOLD if task.paused else Step.SELECT
 
 
 def _follow(task: Task, late: bool) -> Step:

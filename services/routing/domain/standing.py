@@ -79,6 +79,8 @@ class Standing:
     polls_failing_since: datetime | None = None
     parked: bool = False
     """It waits to be woken: the head of its line looks for it, and its own time is only the end of its waiting."""
+    held: bool = False
+    """It is paused: nobody looks for it, and its own time is only the end of its waiting."""
 
     def has(self, need: Need) -> bool:
         """Whether a rule could stand on that."""
@@ -160,7 +162,8 @@ def _beyond(standing: Standing, bounds: Limits) -> list[tuple[Sort, str]]:
     claimed = standing.claimed_until
     if claimed is not None and due is not None and max(claimed, due) < bounds.lapsed:
         found.append((Sort.LAPSED, f"its claim lapsed at {claimed.isoformat()} and nobody has taken it over"))
-    if not standing.parked and due is not None and due > (bounds.doubt_asleep if doubt else bounds.asleep):
+    sleeps = not (standing.parked or standing.held)
+    if sleeps and due is not None and due > (bounds.doubt_asleep if doubt else bounds.asleep):
         found.append((Sort.ASLEEP, f"nobody looks at it before {due.isoformat()}"))
     end = standing.uncertain_deadline
     if doubt and end is not None and end < bounds.doubt_over:

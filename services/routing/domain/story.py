@@ -19,8 +19,8 @@ def tell(task: Task, rounds: Sequence[SelectionRound]) -> tuple[str, ...]:
     if task.finished_at is not None:
         because = f": {task.failure.code}, {task.failure.message}" if task.failure else ""
         events.append((task.finished_at, 3, f"The task {task.state}{because}; it cost {_money(task)}."))
-    elif task.waiting_reason:
-        events.append((datetime.max.replace(tzinfo=task.created_at.tzinfo), 4, f"It waits now: {task.waiting_reason}."))
+    elif reason := task.told_reason:
+        events.append((datetime.max.replace(tzinfo=task.created_at.tzinfo), 4, f"It waits now: {reason}."))
     return tuple(text for _, _, text in sorted(events, key=lambda event: event[:2]))
 
 

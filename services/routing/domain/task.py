@@ -74,6 +74,9 @@ ATTEMPT_MOVES: Mapping[AttemptState, frozenset[AttemptState]] = {
 
 PARKED = frozenset({"capacity", "health", "model", "price", "quota"})
 """First words of the reasons that a Task is parked with."""
+HELD = "pause: no attempt begins until it is resumed"
+FOLLOWED = "pause: its attempt is followed to its end, and no other begins until it is resumed"
+"""What a paused Task tells: see `Task.told_reason`."""
 TERMINAL_TASKS = frozenset(state for state, moves in TASK_MOVES.items() if not moves)
 TERMINAL_ATTEMPTS = frozenset(state for state, moves in ATTEMPT_MOVES.items() if not moves)
 
@@ -214,6 +217,8 @@ class Task:
     cancel_requested: bool = False
     finished_at: datetime | None = None
     cancel_reason: str = ""
+    paused: bool = False
+    """No new Attempt begins; the one that a provider has is followed (RUN-8)."""
     round_key: str = ""
     """Digest of the last saved round's verdict and fates, and the gate that refused it; an equal one is not saved."""
 
@@ -226,7 +231,17 @@ class Task:
     @property
     def parked(self) -> bool:
         """Whether it waits to be woken: for what comes for many at once, so that not each looks for itself."""
-        return self.state is TaskState.QUEUED and self.waiting_reason.partition(":")[0] in PARKED
+        waits = self.state is TaskState.QUEUED and not self.paused
+        return waits and self.waiting_reason.partition(":")[0] in PARKED
+
+    @property
+    def told_reason(self) -> str:
+        """Why it waits, for those who ask: a pause comes before what it would wait for without."""
+        if self.paused and self.state is TaskState.QUEUED:
+            return HELD
+        if self.paused and self.state is TaskState.RUNNING:
+            return self.waiting_reason or FOLLOWED
+        return self.waiting_reason
 
     @property
     def live(self) -> Attempt | None:

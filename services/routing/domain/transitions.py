@@ -58,6 +58,14 @@ def waiting(task: Task, reason: str, until: datetime) -> Task:
     return replace(task, waiting_reason=reason, next_action_at=until)
 
 
+def held(task: Task, until: datetime) -> Task:
+    """Paused in the queue: nothing is looked for before the end of its time for new Attempts, which goes on counting.
+    Its reason stays what it was, for when it goes on."""
+    if task.live is not None:
+        raise IllegalMove(f"task {task.id} is not held: attempt {task.live.id} is {task.live.state}")
+    return replace(move_task(task, TaskState.QUEUED), paused=True, next_action_at=until)
+
+
 def submitting(task: Task, attempt: Attempt, now: datetime, uncertain_deadline: datetime) -> Task:
     """The intent to submit: from `reserved` on, nobody but this Attempt's holder may send (ATT-5)."""
     sent = move_attempt(attempt, AttemptState.SUBMITTING, submitted_at=now, uncertain_deadline=uncertain_deadline)

@@ -290,8 +290,8 @@ class Write:
     """One write of a claimed Task: all of it or nothing.
 
     `after` replaces `before`; Attempts that differ are written, never removed. `rounds` are appended. The claim goes on
-    to `until`, counted from the write and not from when it was taken; without `until` it ends. With `unless_cancelled`
-    the write is refused once a cancel was asked for.
+    to `until`, counted from the write and not from when it was taken; without `until` it ends. With `unless_stopped`
+    the write is refused once a cancel or a pause was asked for.
     """
 
     before: Task
@@ -300,7 +300,7 @@ class Write:
     rounds: tuple[SelectionRound, ...] = ()
     alerts: tuple[Alert, ...] = ()
     until: datetime | None = None
-    unless_cancelled: bool = False
+    unless_stopped: bool = False
 
 
 class TaskStore(Protocol):
@@ -349,8 +349,9 @@ class TaskStore(Protocol):
     async def save(self, write: Write) -> Task:
         """Write under the claim that `before` was read with; the Task as stored.
 
-        Faults: `fenced` when the claim was taken over or the Task is terminal; `cancelled` with `unless_cancelled`.
-        A cancel that came in between makes the Task due at once, whatever `after` says.
+        Faults: `fenced` when the claim was taken over or the Task is terminal; with `unless_stopped` `cancelled`, and
+        `conflict` with `pausing.PAUSED` for one that is paused. A cancel that came in between makes the Task due at
+        once, whatever `after` says; so does a pause, or the end of one, where `after` is queued.
         """
         ...
 

@@ -11,6 +11,7 @@ from services.routing.app.calls.replay_call import replay_call
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.explain_task import explain_task
+from services.routing.app.pause_tasks import pause_tasks
 from services.routing.app.present_reason import with_present_reason
 from services.routing.app.raise_alert import raise_alert
 from services.routing.app.read_tasks import get_task, list_rounds, watch_task
@@ -53,6 +54,11 @@ class RoutingServicer(CallServicer, RoutingServiceServicer):
         """Asks for a Task to end."""
         task = await cancel_task(self._desk, request.task_id, request.reason)
         return pb.CancelTaskResponse(task=wire.task_to_proto(task))
+
+    async def PauseTasks(self, request: pb.PauseTasksRequest, context: Any) -> pb.PauseTasksResponse:
+        """Holds Tasks from new Attempts, or lets them go on."""
+        await pause_tasks(self._desk, wire.task_ids_from_proto(request), paused=request.paused)
+        return pb.PauseTasksResponse()
 
     async def WatchTask(self, request: pb.WatchTaskRequest, context: Any) -> AsyncIterator[pb.WatchTaskResponse]:
         """The Task now and after every change, until it ends."""

@@ -70,7 +70,8 @@ def _line(row: Any, item: Standing) -> tuple[str, Any]:
     if item.parked:
         return f"parked {row.task.request.model} {row.task.round_key}", (row.tag, item.task_id)
     if item.task is TaskState.QUEUED:
-        return ("timer", (item.next_action_at, item.task_id)) if item.epoch else ("ready", (row.tag, item.task_id))
+        timed = item.epoch or row.task.paused
+        return ("timer", (item.next_action_at, item.task_id)) if timed else ("ready", (row.tag, item.task_id))
     return "followed" if item.task in FOLLOWED else "", (item.next_action_at, item.task_id)
 
 
@@ -79,7 +80,8 @@ def standing_of(task: Task, claimed_until: datetime | None) -> Standing:
     live = task.live
     base = Standing(task.id, task.state, task.next_action_at, claimed_until, task.waiting_reason, task.epoch)
     if live is None:
-        return replace(base, parked=task.parked and claimed_until is None)
+        held = task.paused and task.state is TaskState.QUEUED
+        return replace(base, parked=task.parked and claimed_until is None, held=held and claimed_until is None)
     return replace(
         base,
         attempt_id=live.id,

@@ -40,15 +40,16 @@ MATCHING = " + ".join(f"({predicate_sql(item)})::int" for item in PREDICATES)
 QUEUED = "t.state = 'queued'"
 OPEN_FOLLOWED = FOLLOWED.replace("state", "t.state")
 LIVE_ATTEMPT = LIVE.replace("state", "a.state")
+HELD = "t.paused AND t.state = 'queued' AND t.claimed_until IS NULL"
 SUSPECT = f"""(
     ({MATCHING}) <> 1 OR t.waiting_reason = '' AND (t.state = 'queued' OR a.state = 'submission_uncertain')
-    OR t.claimed_until < :lapsed OR t.timer_at > :doubt_asleep AND t.parked_at IS NULL
+    OR t.claimed_until < :lapsed OR t.timer_at > :doubt_asleep AND t.parked_at IS NULL AND NOT ({HELD})
     OR a.state = 'submission_uncertain' AND a.uncertain_deadline < :doubt_over OR a.polls_failing_since < :given_up
 )"""
 COLUMNS = f"""
     t.id AS task_id, t.state AS task, t.claimed_until, t.waiting_reason, t.epoch,
     coalesce(t.timer_at, CASE WHEN r.task_id IS NOT NULL THEN t.created_at END) AS next_action_at,
-    t.parked_at IS NOT NULL AND t.claimed_until IS NULL AS parked,
+    t.parked_at IS NOT NULL AND t.claimed_until IS NULL AS parked, {HELD} AS held,
     coalesce(a.id, '') AS attempt_id, a.state AS live, coalesce(a.provider_task_id, '') AS provider_task_id,
     a.uncertain_deadline, a.polls_failing_since, {MATCHING} AS matching"""
 FROM_TASKS = f"""FROM tasks t LEFT JOIN ready r ON r.task_id = t.id
@@ -174,6 +175,6 @@ async def _standings(
 
 def _standing(row: Mapping[Any, Any]) -> Standing:
     same = ("task_id", "next_action_at", "claimed_until", "waiting_reason", "epoch", "attempt_id", "provider_task_id")
-    more = ("uncertain_deadline", "polls_failing_since", "parked")
+    more = ("uncertain_deadline", "polls_failing_since", "parked", "held")
     live = None if row["live"] is None else AttemptState(row["live"])
     return Standing(task=TaskState(row["task"]), live=live, **{name: row[name] for name in (*same, *more)})

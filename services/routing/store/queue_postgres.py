@@ -19,7 +19,7 @@ from libs.faults.fault import Fault
 from libs.store.database import Database
 from libs.store.gathering import Gathering
 from services.routing.domain.fairness import charge, class_of
-from services.routing.domain.task import TERMINAL_TASKS, Attempt, Task
+from services.routing.domain.task import TERMINAL_TASKS, Attempt, Task, TaskState
 from services.routing.ports import Lane, Write
 from services.routing.ports.waking import Line, Pick
 from services.routing.store import queue_statements as sql
@@ -108,6 +108,14 @@ class PostgresQueue:
         ids, epochs = [task_id for task_id, _ in claims], [epoch for _, epoch in claims]
         return frozenset(row["id"] for row in await self._writing.fetch(sql.PROLONG, ids, epochs, until))
 
+    async def pause(self, ends: Mapping[str, datetime]) -> None:
+        """See the port."""
+        await self._writing.fetch(sql.PAUSE, list(ends), list(ends.values()))
+
+    async def unpause(self, task_ids: Sequence[str], now: datetime) -> None:
+        """See the port."""
+        await self._writing.fetch(sql.UNPAUSE, list(task_ids), now)
+
     async def wake(self, count: int, now: datetime, looked_by: datetime) -> tuple[int, bool]:
         """See the port."""
         (row,) = await self._claiming.fetch(sql.WAKE, count, now, looked_by, LOOKS)
@@ -182,6 +190,7 @@ def stored(group: Sequence[Write], rows: Sequence[Any]) -> list[Task | None]:
             next_action_at=row["next_action_at"],
             cancel_requested=row["cancel_requested"],
             cancel_reason=row["cancel_reason"],
+            paused=row["paused"],
         )
     return saved
 
@@ -201,8 +210,10 @@ def _write_row(nth: int, write: Write) -> dict[str, Any]:
         "nth": nth,
         "id": write.before.id,
         "epoch": write.before.epoch,
-        "unless_cancelled": write.unless_cancelled,
+        "unless_stopped": write.unless_stopped,
         "ended": ended,
+        "paused": write.before.paused,
+        "due_if_turned": write.now if after.state is TaskState.QUEUED else None,
         "due_if_cancelled": None if ended or write.before.cancel_requested else write.now,
         "claimed_until": write.until,
         "parked_at": write.now if write.until is None and after.parked else None,

@@ -13,6 +13,7 @@ How a Task that has not ended is found again, always by exactly one of these:
 |---|---|
 | never claimed | its row in `ready`, in the order of its tag; its deadline; once a cancel was asked for, `timer_at` |
 | waits, in the queue or at a provider | `timer_at`, the time of its next look; parked ones may be woken before |
+| paused in the queue | `timer_at`, the end of its time for new Attempts; nothing wakes it before |
 | claimed | `timer_at`, the end of the claim |
 """
 
@@ -122,26 +123,32 @@ WITH {_TAKE.format(still=f"t.id = $1 AND t.state NOT IN ({ENDED}) AND {FREE}")}
 """
 """$1 the id, $2 now, $3 worker, $4 until."""
 
+_NEXT = """CASE
+      WHEN t.cancel_requested THEN coalesce(a.due_if_cancelled, a.next_action_at)
+      WHEN t.paused <> a.paused THEN coalesce(a.due_if_turned, a.next_action_at)
+      ELSE a.next_action_at END"""
+"""What came in between, a cancel, a pause or the end of one, is to be looked at at once."""
+
 SAVE = f"""
 WITH asked AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1) AS a(
-    nth integer, id text, epoch bigint, unless_cancelled boolean, ended boolean, next_action_at timestamptz,
+    nth integer, id text, epoch bigint, unless_stopped boolean, ended boolean,
+    paused boolean, due_if_turned timestamptz, next_action_at timestamptz,
     due_if_cancelled timestamptz, claimed_until timestamptz, parked_at timestamptz, {_shape(tasks, _CHANGES)})
 ), locked AS MATERIALIZED (
   SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM asked)) ORDER BY t.id FOR UPDATE
 ), written AS (
   UPDATE tasks t SET
     {_names(f"{name} = a.{name}" for name in _CHANGES)}, revision = t.revision + 1,
-    next_action_at = CASE WHEN t.cancel_requested THEN coalesce(a.due_if_cancelled, a.next_action_at)
-      ELSE a.next_action_at END,
+    next_action_at = {_NEXT},
     claimed_until = a.claimed_until, worker = CASE WHEN a.claimed_until IS NULL THEN '' ELSE t.worker END,
     timer_at = CASE WHEN a.ended THEN NULL WHEN a.claimed_until IS NOT NULL THEN a.claimed_until
-      WHEN t.cancel_requested THEN coalesce(a.due_if_cancelled, a.next_action_at) ELSE a.next_action_at END,
-    parked_at = CASE WHEN t.cancel_requested THEN NULL ELSE a.parked_at END
+      ELSE {_NEXT} END,
+    parked_at = CASE WHEN t.cancel_requested OR t.paused THEN NULL ELSE a.parked_at END
   FROM asked a JOIN locked l ON l.id = a.id
   WHERE t.id = a.id AND t.epoch = a.epoch AND t.state NOT IN ({ENDED})
-    AND NOT (a.unless_cancelled AND t.cancel_requested)
-  RETURNING a.nth, t.id, t.revision, t.next_action_at, t.cancel_requested, t.cancel_reason
+    AND NOT (a.unless_stopped AND (t.cancel_requested OR t.paused))
+  RETURNING a.nth, t.id, t.revision, t.next_action_at, t.cancel_requested, t.cancel_reason, t.paused
 ), begun AS (
   INSERT INTO attempts ({_names(attempts.c.keys())})
   SELECT {_names(attempts.c.keys(), "n.")} FROM json_populate_recordset(NULL::attempts, $2) n
@@ -154,7 +161,7 @@ WITH asked AS MATERIALIZED (
   SELECT {_names(selections.c.keys(), "n.")} FROM json_populate_recordset(NULL::selections, $4) n
   JOIN written w ON w.id = n.task_id
 )
-SELECT nth, revision, next_action_at, cancel_requested, cancel_reason FROM written
+SELECT nth, revision, next_action_at, cancel_requested, cancel_reason, paused FROM written
 """  # column collections, no dicts
 """$1 the Tasks, $2 new Attempts, $3 changed ones, $4 rounds."""
 
@@ -171,6 +178,34 @@ WITH held AS MATERIALIZED (
 SELECT h.id FROM held h LEFT JOIN tasks t ON t.id = h.id AND t.epoch = h.epoch WHERE t.id IS NULL
 """
 """$1 ids, $2 epochs, $3 until; answers those that somebody else has claimed since."""
+
+PAUSE = f"""
+WITH asked AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::timestamptz[]) AS a(id, till)
+), locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t WHERE t.id = ANY (ARRAY(SELECT id FROM asked)) AND t.state NOT IN ({ENDED})
+    AND NOT t.paused ORDER BY t.id FOR UPDATE
+), gone AS (
+  DELETE FROM ready r WHERE r.task_id = ANY (ARRAY(SELECT id FROM locked))
+)
+UPDATE tasks t SET paused = true, parked_at = NULL, revision = t.revision + 1,
+  next_action_at = CASE WHEN {{waits}} THEN a.till ELSE t.next_action_at END,
+  timer_at = CASE WHEN {{waits}} AND t.claimed_until IS NULL THEN a.till ELSE t.timer_at END
+FROM asked a JOIN locked l ON l.id = a.id WHERE t.id = a.id
+""".replace("{waits}", "t.state = 'queued' AND NOT t.cancel_requested")
+"""$1 ids, $2 the end of each one's time. Who is claimed stays with its claimer, who is refused its intent."""
+
+UNPAUSE = f"""
+WITH locked AS MATERIALIZED (
+  SELECT t.id FROM tasks t WHERE t.id = ANY ($1::text[]) AND t.state NOT IN ({ENDED}) AND t.paused
+  ORDER BY t.id FOR UPDATE
+)
+UPDATE tasks t SET paused = false, revision = t.revision + 1,
+  next_action_at = CASE WHEN t.state = 'queued' THEN $2 ELSE t.next_action_at END,
+  timer_at = CASE WHEN t.state = 'queued' AND t.claimed_until IS NULL THEN $2 ELSE t.timer_at END
+FROM locked l WHERE t.id = l.id
+"""
+"""$1 ids, $2 now."""
 
 PARKED_GROUPS = """groups AS (
   (SELECT model, round_key FROM tasks WHERE parked_at IS NOT NULL ORDER BY model, round_key LIMIT 1)

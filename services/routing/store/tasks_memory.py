@@ -1,6 +1,6 @@
 """Tasks in memory: the same contract as PostgreSQL's, for tests and simulation. Nothing survives the process."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from services.routing.domain.shares import due_at
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
 from services.routing.ports import Lane, TaskQuery, Write
 from services.routing.ports.alerts import Alert, AlertQuery
+from services.routing.ports.pausing import PAUSED
 from services.routing.ports.waking import Line, Pick
 from services.routing.store.checks_memory import MemoryChecks
 from services.routing.store.late_memory import MemoryLate
@@ -115,9 +116,12 @@ class MemoryTasks(MemoryChecks, MemoryLate, MemoryQuotas):
         row = self._rows.get(write.before.id)
         if row is None or row.task.epoch != write.before.epoch or row.task.state in TERMINAL_TASKS:
             raise Fault.of("fenced", f"task {write.before.id} has a newer owner or has ended")
-        if write.unless_cancelled and row.task.cancel_requested:
+        if write.unless_stopped and row.task.cancel_requested:
             raise Fault.of("cancelled", f"a cancel of task {write.before.id} was asked for")
+        if write.unless_stopped and row.task.paused:
+            raise Fault.of("conflict", f"task {write.before.id} is paused", metadata=PAUSED)
         surprised = row.task.cancel_requested and not write.before.cancel_requested
+        turned = row.task.paused != write.before.paused and write.after.state is TaskState.QUEUED
         ended = write.after.state in TERMINAL_TASKS
         row.task = replace(
             write.after,
@@ -126,7 +130,8 @@ class MemoryTasks(MemoryChecks, MemoryLate, MemoryQuotas):
             epoch=row.task.epoch,
             cancel_requested=row.task.cancel_requested,
             cancel_reason=row.task.cancel_reason,
-            next_action_at=write.now if surprised and not ended else write.after.next_action_at,
+            paused=row.task.paused,
+            next_action_at=write.now if turned or (surprised and not ended) else write.after.next_action_at,
         )
         row.claimed_until = write.until
         parked = write.until is None and row.task.parked and not row.task.cancel_requested
@@ -145,6 +150,26 @@ class MemoryTasks(MemoryChecks, MemoryLate, MemoryQuotas):
         )
         row.parked_at = None
         return row.task
+
+    async def pause(self, ends: Mapping[str, datetime]) -> None:
+        """See the port."""
+        for task_id, end in ends.items():
+            row = self._rows.get(task_id)
+            if row is None or row.task.state in TERMINAL_TASKS or row.task.paused:
+                continue
+            waits = row.task.state is TaskState.QUEUED and not row.task.cancel_requested
+            at = end if waits else row.task.next_action_at
+            row.task = replace(row.task, paused=True, next_action_at=at, revision=row.task.revision + 1)
+            row.parked_at = None
+
+    async def unpause(self, task_ids: Sequence[str], now: datetime) -> None:
+        """See the port."""
+        for task_id in task_ids:
+            row = self._rows.get(task_id)
+            if row is None or row.task.state in TERMINAL_TASKS or not row.task.paused:
+                continue
+            at = now if row.task.state is TaskState.QUEUED else row.task.next_action_at
+            row.task = replace(row.task, paused=False, next_action_at=at, revision=row.task.revision + 1)
 
     async def correct(self, attempt: Attempt, spent: Money) -> Task:
         """See the port."""

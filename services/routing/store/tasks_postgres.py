@@ -23,6 +23,7 @@ from libs.store.lane import fetch_within
 from services.routing.domain.rounds import SelectionRound
 from services.routing.domain.task import TERMINAL_TASKS, Attempt, AttemptState, Task
 from services.routing.ports import TaskQuery, Write
+from services.routing.ports.pausing import PAUSED
 from services.routing.store import queue_statements as sql
 from services.routing.store.alerts_postgres import PostgresAlerts, write_alerts
 from services.routing.store.checks_postgres import PostgresChecks
@@ -108,8 +109,10 @@ class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresCheck
     async def _why_refused(self, write: Write) -> Fault:
         held = await self.get(write.before.id)
         ours = held is not None and held.epoch == write.before.epoch and held.state not in TERMINAL_TASKS
-        if ours and write.unless_cancelled:
-            return Fault.of("cancelled", f"a cancel of task {write.before.id} was asked for")
+        if held is not None and ours and write.unless_stopped:
+            if held.cancel_requested:
+                return Fault.of("cancelled", f"a cancel of task {write.before.id} was asked for")
+            return Fault.of("conflict", f"task {write.before.id} is paused", metadata=PAUSED)
         return Fault.of("fenced", f"task {write.before.id} has a newer owner or has ended")
 
     async def ask_cancel(self, task_id: str, reason: str, now: datetime) -> Task | None:

@@ -38,6 +38,7 @@ def task_row(task: Task) -> dict[str, Any]:
         "claimed_until": None,
         "cancel_requested": task.cancel_requested,
         "cancel_reason": task.cancel_reason,
+        "paused": task.paused,
         **task_changes(task),
     }
 
@@ -80,6 +81,7 @@ def task_of(row: Row, attempts: Sequence[Attempt]) -> Task:
         cancel_requested=row["cancel_requested"],
         finished_at=row["finished_at"],
         cancel_reason=row["cancel_reason"],
+        paused=row["paused"],
         round_key=row["round_key"],
     )
 

@@ -54,6 +54,7 @@ tasks = Table(
     Column("round_key", Text, nullable=False),
     Column("cancel_requested", Boolean, nullable=False),
     Column("cancel_reason", Text, nullable=False),
+    Column("paused", Boolean, nullable=False, server_default=text("false")),
     Column("result", JSONB),
     Column("failure", JSONB),
     Column("created_at", DateTime(timezone=True), nullable=False),

@@ -79,6 +79,14 @@ def query_from_proto(message: routing_service_pb2.ListTasksRequest) -> TaskQuery
     )
 
 
+def task_ids_from_proto(message: routing_service_pb2.PauseTasksRequest) -> tuple[str, ...]:
+    """Which Tasks, each once. Fault `validation_failed` for more than may be named at once."""
+    if len(message.task_ids) > LARGEST_PAGE:
+        problem = f"names {len(message.task_ids)} tasks; at most {LARGEST_PAGE} at once, the others by another call"
+        raise Fault.invalid(("/task_ids", problem))
+    return tuple(dict.fromkeys(message.task_ids))
+
+
 def page_size(asked: int) -> int:
     """Between 1 and 1000, 100 where nothing is said."""
     return min(max(asked, 0) or DEFAULT_PAGE, LARGEST_PAGE)
@@ -93,7 +101,7 @@ def task_to_proto(task: Task) -> task_pb2.Task:
         tenant=task.request.tenant,
         model=task.request.model,
         state=task_pb2.TaskState.Value(f"TASK_STATE_{task.state.name}"),
-        waiting_reason=task.waiting_reason,
+        waiting_reason=task.told_reason,
         attempts=[attempt_to_proto(attempt) for attempt in task.attempts],
         selection_round_count=task.rounds,
         result=result_to_proto(task.result) if task.state is TaskState.SUCCEEDED and task.result else None,

@@ -31,12 +31,11 @@ from services.runs.domain.run import (
 )
 from services.runs.domain.staleness import stale
 from services.runs.domain.starting import NewId, begun
+from services.runs.domain.task_view import PAUSED
 
 LONGEST_CHAIN = 10_000
 ASKING_AT_ONCE = 8
 """Nodes whose Hold is asked for at the same time."""
-PAUSED = "pause:"
-"""How routing's reason begins for a Task that is held from new attempts."""
 
 
 class Deed(StrEnum):

@@ -26,7 +26,7 @@ from services.runs.domain.run import (
     RunState,
 )
 from services.runs.domain.starting import failed
-from services.runs.domain.task_view import AttemptView, Finding, Held, Refused, TaskView, Unpriced
+from services.runs.domain.task_view import PAUSED, AttemptView, Finding, Held, Refused, TaskView, Unpriced
 
 Drafts = tuple[Draft, ...]
 ATTEMPT_ENDS = frozenset({"succeeded", "failed", "cancelled", "not_accepted", "unresolved"})
@@ -141,7 +141,8 @@ def followed(plan: Plan, run: Run, node: Node, task: TaskView, findings: Sequenc
     drafts = _attempts(node, task)
     if task.state in TASK_ENDS:
         return _finished(plan, run, node, task, drafts, findings, now)
-    if task.waiting_reason and task.waiting_reason != node.waiting_reason:
+    told = task.waiting_reason or node.waiting_reason.startswith(PAUSED)  # the end of a pause is told even by silence
+    if told and task.waiting_reason != node.waiting_reason:
         drafts = (*drafts, Draft("node_waiting", {"node": node.id, "reason": task.waiting_reason}))
     return drafts
 

@@ -7,6 +7,9 @@ from typing import Any
 from libs.kernel.money import Money
 from services.runs.domain.run import Artifact, Failure
 
+PAUSED = "pause:"
+"""How routing's reason begins for a Task that is held from new attempts."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptView:

@@ -68,9 +68,7 @@ class RoutingPeer:
     async def pause(self, task_ids: Sequence[str], paused: bool) -> None:
         """See the port."""
         for start in range(0, len(task_ids), TASKS_AT_ONCE):
-            request = pb.PauseTasksRequest(  # type: ignore[attr-defined]  # the call is on its way into the contract
-                task_ids=task_ids[start : start + TASKS_AT_ONCE], paused=paused
-            )
+            request = pb.PauseTasksRequest(task_ids=task_ids[start : start + TASKS_AT_ONCE], paused=paused)
             await self._stub.PauseTasks(request, timeout=TIMEOUT_S)
 
 

@@ -290,3 +290,22 @@ async def test_whoever_stands_above_raises_alerts_here(door: Door):
     ]  # fmt: skip
     fault = await door.refused("RaiseAlert", pb.RaiseAlertRequest(kind="news", severity="loud"))
     assert [error.pointer for error in fault.errors] == ["/subject", "/message", "/kind", "/severity"]
+
+
+async def test_tasks_are_paused_and_go_on(door: Door):
+    """RUN-8, ATT-10: any number at once, unknown ids left out, harmless to repeat; the reason says so."""
+    await door.submit()
+    for _ in range(2):
+        await door.call("PauseTasks", pb.PauseTasksRequest(task_ids=["t1", "t1", "nobody"], paused=True))
+    await door.play.pass_time(4)
+    task = (await door.call("GetTask", pb.GetTaskRequest(task_id="t1"))).task
+    assert task.state == task_pb2.TASK_STATE_QUEUED
+    assert task.waiting_reason.startswith("pause:")
+    await door.call("PauseTasks", pb.PauseTasksRequest(task_ids=["t1"]))
+    await door.call("PauseTasks", pb.PauseTasksRequest())
+    await door.play.pass_time(4)
+    task = (await door.call("GetTask", pb.GetTaskRequest(task_id="t1"))).task
+    assert task.state == task_pb2.TASK_STATE_SUCCEEDED
+    many = pb.PauseTasksRequest(task_ids=[f"t{number}" for number in range(1001)], paused=True)
+    refused = await door.refused("PauseTasks", many)
+    assert [item.pointer for item in refused.errors] == ["/task_ids"]

@@ -220,7 +220,7 @@ async def test_the_intent_is_refused_once_a_cancel_was_asked_for(store: Any):
     task = await claimed(store)
     await store.ask_cancel("t1", "changed my mind", at(1))
     with pytest.raises(Fault) as refused:
-        await store.save(write(task, to_submitting(task), until=UNTIL, unless_cancelled=True))
+        await store.save(write(task, to_submitting(task), until=UNTIL, unless_stopped=True))
     assert refused.value.code == "cancelled"
     kept = await store.get("t1")
     assert (kept.cancel_requested, kept.cancel_reason, kept.attempts) == (True, "changed my mind", ())

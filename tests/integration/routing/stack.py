@@ -162,9 +162,11 @@ class Stack:
         self.host = await started(self.env)
 
 
-async def started(env: Mapping[str, str], builders: Mapping[str, Builder] = BUILDERS) -> Host:
-    """The five contexts at work; whatever was begun is undone if one does not come up."""
-    host = Host(placement(env, CONTEXTS, available=builders), env, builders)
+async def started(
+    env: Mapping[str, str], builders: Mapping[str, Builder] = BUILDERS, above: tuple[str, ...] = ()
+) -> Host:
+    """The five contexts at work, and those `above`; whatever was begun is undone if one does not come up."""
+    host = Host(placement(env, (*CONTEXTS, *above), available=builders), env, builders)
     try:
         await host.start()
     except BaseException:
@@ -175,7 +177,11 @@ async def started(env: Mapping[str, str], builders: Mapping[str, Builder] = BUIL
 
 @contextlib.asynccontextmanager
 async def stack_over(
-    database_url: str, folder: Path, builders: Mapping[str, Builder] = BUILDERS, **routing: str
+    database_url: str,
+    folder: Path,
+    builders: Mapping[str, Builder] = BUILDERS,
+    above: tuple[str, ...] = (),
+    **routing: str,
 ) -> AsyncIterator[Stack]:
     """Everything running. `routing` are settings, for example `ROUTING_WORKER_LEASE_S="3"`."""
     fast = StudioConfig.default().adjusted(queue_s=0.0, render_s=0.2)
@@ -192,7 +198,7 @@ async def stack_over(
     async with contextlib.AsyncExitStack() as exits:
         studio = await exits.enter_async_context(Studio(config, folder / "studio"))
         session = await exits.enter_async_context(aiohttp.ClientSession())
-        stack = Stack(await started(env, builders), studio, session, folder / "keys", env)
+        stack = Stack(await started(env, builders, above), studio, session, folder / "keys", env)
         try:
             yield stack
         finally:

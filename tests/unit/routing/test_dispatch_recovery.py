@@ -269,7 +269,7 @@ async def test_a_process_that_stood_still_sends_nothing():
 
         async def save(self, write: Write) -> Task:
             saved = await super().save(write)
-            if write.unless_cancelled and self.stalls:
+            if write.unless_stopped and self.stalls:
                 self.stalls -= 1
                 clock.advance(10)
             return saved

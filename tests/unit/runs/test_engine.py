@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from libs.kernel.canonical import plain
 from libs.kernel.money import Money
-from services.runs.domain import hearing
-from services.runs.domain.engine import next_commands
+from services.runs.domain import commands, hearing
+from services.runs.domain.engine import Act, Deed, next_commands
 from services.runs.domain.history import applied, rebuilt
 from services.runs.domain.plan import MAIN
 from services.runs.domain.reading.production import single_plan
@@ -203,3 +203,24 @@ def test_a_gap_is_noticed() -> None:
         rebuilt([first, Event("3", "r", 3, "run_started", {}, NOW)])
     with pytest.raises(ValueError, match="at least one"):
         rebuilt([])
+
+
+def test_the_end_of_a_pause_is_told_by_silence() -> None:
+    """RUN-8, RUN-2: while its Task is at a provider a paused Run's reason is the pause. Resumed, it waits for nothing,
+    and routing is not told again and again."""
+    seen = task(2, "running", attempt(1, "accepted"))
+    run, _ = followed(running(), seen)
+    paused = applied(run, commands.paused(run, "", ""), NOW)
+    held = replace(seen, revision=3, waiting_reason="pause: its attempt is followed")
+    assert deeds(paused) == [Deed.FOLLOW, Deed.PAUSE]
+    paused, _ = followed(paused, held)
+    assert deeds(paused) == [Deed.FOLLOW]
+    resumed = applied(paused, commands.resumed(paused, "", "", str), NOW)
+    assert deeds(resumed) == [Deed.FOLLOW, Deed.UNPAUSE]
+    resumed, _ = followed(resumed, replace(seen, revision=4))
+    assert (resumed.node.waiting_reason, deeds(resumed)) == ("", [Deed.FOLLOW])
+
+
+def deeds(run: Run) -> list[Deed]:
+    """What is to be done."""
+    return [act.deed for act in next_commands(PLAN, run, NOW, str) if isinstance(act, Act)]

@@ -55,6 +55,11 @@ class RoutingServiceStub:
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.CancelTaskRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.CancelTaskResponse.FromString,
                 _registered_method=True)
+        self.PauseTasks = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/PauseTasks',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.PauseTasksRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.PauseTasksResponse.FromString,
+                _registered_method=True)
         self.WatchTask = channel.unary_stream(
                 '/pointsman.routing.v1.RoutingService/WatchTask',
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.WatchTaskRequest.SerializeToString,
@@ -144,6 +149,14 @@ class RoutingServiceServicer:
 
     def CancelTask(self, request, context):
         """Asks for a Task to end; durable, and it may still succeed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PauseTasks(self, request, context):
+        """Holds Tasks from new Attempts, or lets them go on; what a provider has is followed all the while. Durable, and
+        harmless to repeat; ids that are not known are left out.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -256,6 +269,11 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.CancelTask,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.CancelTaskRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.CancelTaskResponse.SerializeToString,
+            ),
+            'PauseTasks': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseTasks,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.PauseTasksRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.PauseTasksResponse.SerializeToString,
             ),
             'WatchTask': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchTask,
@@ -427,6 +445,33 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/CancelTask',
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.CancelTaskRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.CancelTaskResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseTasks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/PauseTasks',
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.PauseTasksRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_routing__service__pb2.PauseTasksResponse.FromString,
             options,
             channel_credentials,
             insecure,

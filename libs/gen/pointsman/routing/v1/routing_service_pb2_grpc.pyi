@@ -41,6 +41,10 @@ class RoutingServiceStub:
     """Several Tasks."""
     CancelTask: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.CancelTaskRequest, _routing_service_pb2.CancelTaskResponse]
     """Asks for a Task to end; durable, and it may still succeed."""
+    PauseTasks: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.PauseTasksRequest, _routing_service_pb2.PauseTasksResponse]
+    """Holds Tasks from new Attempts, or lets them go on; what a provider has is followed all the while. Durable, and
+    harmless to repeat; ids that are not known are left out.
+    """
     WatchTask: _grpc.UnaryStreamMultiCallable[_routing_service_pb2.WatchTaskRequest, _routing_service_pb2.WatchTaskResponse]
     """The Task now and after every change, until it ends."""
     ListSelections: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListSelectionsRequest, _routing_service_pb2.ListSelectionsResponse]
@@ -81,6 +85,10 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """Several Tasks."""
     CancelTask: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.CancelTaskRequest, _routing_service_pb2.CancelTaskResponse]  # type: ignore[assignment]
     """Asks for a Task to end; durable, and it may still succeed."""
+    PauseTasks: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.PauseTasksRequest, _routing_service_pb2.PauseTasksResponse]  # type: ignore[assignment]
+    """Holds Tasks from new Attempts, or lets them go on; what a provider has is followed all the while. Durable, and
+    harmless to repeat; ids that are not known are left out.
+    """
     WatchTask: _aio.UnaryStreamMultiCallable[_routing_service_pb2.WatchTaskRequest, _routing_service_pb2.WatchTaskResponse]  # type: ignore[assignment]
     """The Task now and after every change, until it ends."""
     ListSelections: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListSelectionsRequest, _routing_service_pb2.ListSelectionsResponse]  # type: ignore[assignment]
@@ -142,6 +150,16 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.CancelTaskResponse, _abc.Awaitable[_routing_service_pb2.CancelTaskResponse]]:
         """Asks for a Task to end; durable, and it may still succeed."""
+
+    @_abc_1.abstractmethod
+    def PauseTasks(
+        self,
+        request: _routing_service_pb2.PauseTasksRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_routing_service_pb2.PauseTasksResponse, _abc.Awaitable[_routing_service_pb2.PauseTasksResponse]]:
+        """Holds Tasks from new Attempts, or lets them go on; what a provider has is followed all the while. Durable, and
+        harmless to repeat; ids that are not known are left out.
+        """
 
     @_abc_1.abstractmethod
     def WatchTask(
