@@ -193,6 +193,16 @@ _code("real_person_rejected", "content/request", NO, 422, "No supply may show re
       "Remove the real person, or choose a model whose supplies admit one.",
       "the reference image shows a real person", "EDG-2 ERR SEL-6")
 
+_code("check_failed", "content/request", NO, 422, "What was made does not pass its checks",
+      "Redrive the node with another input. It is paid and is not made again unchanged.",
+      "min_size: 3f2a0c9d11e4 is 640x360, at least 1280x720 is wanted", "GATE-1 RUN-4")
+_code("rejected_by_review", "content/request", NO, 422, "A person rejected what was made",
+      "Read the comment, then redrive with what it asks for.", "reject by ann: the coat changes its colour",
+      "HUMAN-2 GATE-1")
+_code("fan_out_stopped", "request/request", NO, 422, "More items of a map failed than it tolerates",
+      "Read the errors of its items, mend their cause, and redrive the map. The category is that of the last error.",
+      "the fan-out stopped: 3 items failed, 2 are tolerated", "GATE-3")
+
 # --- Providers: the request -------------------------------------------------------------------------------------------
 _code("invalid_request", "request/request", NO, 422, "The provider refused a parameter",
       "Correct the parameter named in the message.", "duration must be 5 or 10", "ERR")

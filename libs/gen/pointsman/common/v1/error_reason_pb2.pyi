@@ -154,6 +154,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """The provider's stream broke off after it had begun."""
     ERROR_REASON_QUOTA_FULL: _ErrorReason.ValueType  # 65
     """Every supply of the model is at its limit."""
+    ERROR_REASON_CHECK_FAILED: _ErrorReason.ValueType  # 66
+    """What was made does not pass its checks."""
+    ERROR_REASON_REJECTED_BY_REVIEW: _ErrorReason.ValueType  # 67
+    """A person rejected what was made."""
+    ERROR_REASON_FAN_OUT_STOPPED: _ErrorReason.ValueType  # 68
+    """More items of a map failed than it tolerates."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Reason of a google.rpc.ErrorInfo with domain `pointsman`, where it travels in lower snake case without the prefix.
@@ -292,4 +298,10 @@ ERROR_REASON_STREAM_INTERRUPTED: ErrorReason.ValueType  # 64
 """The provider's stream broke off after it had begun."""
 ERROR_REASON_QUOTA_FULL: ErrorReason.ValueType  # 65
 """Every supply of the model is at its limit."""
+ERROR_REASON_CHECK_FAILED: ErrorReason.ValueType  # 66
+"""What was made does not pass its checks."""
+ERROR_REASON_REJECTED_BY_REVIEW: ErrorReason.ValueType  # 67
+"""A person rejected what was made."""
+ERROR_REASON_FAN_OUT_STOPPED: ErrorReason.ValueType  # 68
+"""More items of a map failed than it tolerates."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015
