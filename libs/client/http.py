@@ -6,7 +6,7 @@ async with Client("http://127.0.0.1:8080", key) as pointsman:
 """
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Self
 
@@ -17,7 +17,18 @@ from libs.client.events import EventReader
 from libs.client.faults import PointsmanError, Problem, RunUnsuccessful, Unreachable
 from libs.client.retrying import Patience, Safety
 from libs.client.sending import Means, Tries, patiently
-from libs.client.shapes import Artifact, CallResult, Event, Model, Run
+from libs.client.shapes import (
+    Amount,
+    Artifact,
+    CallResult,
+    DeadLetter,
+    Event,
+    Model,
+    Redriven,
+    Review,
+    Run,
+    Steered,
+)
 
 HEARTBEATS_S = 45.0
 """A stream that is silent for three heartbeats is broken."""
@@ -27,10 +38,21 @@ LONGEST_CALL_S = 3600.0
 ENDS = frozenset("run_completed run_failed run_timed_out run_cancelled run_dead_lettered run_paused".split())
 """Kinds of event behind which the server closes a stream; one of a later release is found out by asking once more."""
 JOINING = frozenset({"join_timeout"})
+PAGE = 1000
 
 
 class _Models(msgspec.Struct):
     data: list[Model]
+
+
+class _Reviews(msgspec.Struct):
+    reviews: list[Review]
+    next_page_token: str = ""
+
+
+class _DeadLetters(msgspec.Struct):
+    dead_letters: list[DeadLetter]
+    next_page_token: str = ""
 
 
 class Client:
@@ -80,6 +102,15 @@ class Client:
     ) -> Run:
         """A new Run, at work. It is one Run however often the request has to be sent: key and body stay the same."""
         body = msgspec.json.encode({"model": model, "input": input, "options": options or {}, "labels": labels or {}})
+        headers = {"Idempotency-Key": idempotency_key or self._new_key()}
+        run: Run = await self._sent(Run, "POST", "/v1/runs", body=body, headers=headers)
+        return run
+
+    async def create_production(
+        self, document: Mapping[str, Any], *, labels: Mapping[str, str] | None = None, idempotency_key: str = ""
+    ) -> Run:
+        """A new Run of a whole production document, its own `production` field included; one Run, as `create_run`."""
+        body = msgspec.json.encode({"production": document, "labels": labels or {}})
         headers = {"Idempotency-Key": idempotency_key or self._new_key()}
         run: Run = await self._sent(Run, "POST", "/v1/runs", body=body, headers=headers)
         return run
@@ -162,6 +193,109 @@ class Client:
             except msgspec.MsgspecError as error:
                 raise Unreachable("the stream holds what is no event") from error
 
+    # --- Commands on a Run: each has an id, so that sending it again is the same command ------------------------------
+
+    async def _commanded(
+        self, kind: Any, run_id: str, verb: str, told: Mapping[str, Any], idempotency_key: str = ""
+    ) -> Any:
+        body = msgspec.json.encode({name: value for name, value in told.items() if value not in ("", None)})
+        headers = {"Idempotency-Key": idempotency_key or self._new_key()}
+        return await self._sent(kind, "POST", f"/v1/runs/{run_id}/{verb}", body=body, headers=headers)
+
+    async def pause_run(self, run_id: str, reason: str = "", *, idempotency_key: str = "") -> Run:
+        """Hold it: nothing new is submitted from now on; what providers have is followed."""
+        run: Run = await self._commanded(Run, run_id, "pause", {"reason": reason}, idempotency_key)
+        return run
+
+    async def resume_run(self, run_id: str, reason: str = "", *, idempotency_key: str = "") -> Run:
+        """Let a paused Run go on."""
+        run: Run = await self._commanded(Run, run_id, "resume", {"reason": reason}, idempotency_key)
+        return run
+
+    async def steer_run(self, run_id: str, kind: str, data: Mapping[str, Any], *, idempotency_key: str = "") -> Steered:
+        """Give it an input of that kind: `text` in `data` is appended to the declared field, `value` replaces it."""
+        told = {"kind": kind, "data": data}
+        steered: Steered = await self._commanded(Steered, run_id, "steer", told, idempotency_key)
+        return steered
+
+    async def redrive_run(
+        self,
+        run_id: str,
+        node: str = "",
+        *,
+        reason: str = "",
+        input: Mapping[str, Any] | None = None,
+        supply: str = "",
+        idempotency_key: str = "",
+    ) -> Run:
+        """Run a node again, or without one every node that failed, with the fields of its input that change."""
+        told = {"node": node, "reason": reason, "input": input, "supply": supply}
+        run: Run = await self._commanded(Run, run_id, "redrive", told, idempotency_key)
+        return run
+
+    async def preview_redrive(
+        self, run_id: str, node: str = "", *, input: Mapping[str, Any] | None = None, supply: str = ""
+    ) -> Redriven:
+        """What that redrive would reach and may cost; nothing runs."""
+        told = {"node": node, "input": input, "supply": supply}
+        reached: Redriven = await self._commanded(Redriven, run_id, "redrive/preview", told)
+        return reached
+
+    # --- People's desks: for operators --------------------------------------------------------------------------------
+
+    async def reviews(self, *, run_id: str = "", tenant: str = "", statuses: Sequence[str] = ()) -> list[Review]:
+        """Questions to people in the order in which they should be looked at; without `statuses`, those that wait."""
+        query = _query(run=run_id, tenant=tenant, status=",".join(statuses))
+        return [item async for page in self._pages(_Reviews, "reviews", query) for item in page.reviews]
+
+    async def claim_review(self, review_id: str, who: str = "") -> Review:
+        """Take a review to look at, or hand it to somebody."""
+        return await self._reviewed(review_id, "claim", {"who": who} if who else {})
+
+    async def decide_review(
+        self,
+        review_id: str,
+        decision: str,
+        *,
+        comment: str = "",
+        input: Mapping[str, Any] | None = None,
+        supply: str = "",
+        budget: Amount | None = None,
+        subject_hash: str = "",
+    ) -> Review:
+        """Decide it, once; the same decision again is the same. With `subject_hash`, only if it is still about that."""
+        told = {"decision": decision, "comment": comment, "supply": supply, "subject_hash": subject_hash}
+        body = {name: value for name, value in told.items() if value}
+        more = {"input": input} if input else {}
+        return await self._reviewed(review_id, "decide", {**body, **more, **({"budget": budget} if budget else {})})
+
+    async def _reviewed(self, review_id: str, verb: str, told: Mapping[str, Any]) -> Review:
+        path = f"/v1/operator/reviews/{review_id}/{verb}"
+        review: Review = await self._sent(Review, "POST", path, body=msgspec.json.encode(told))
+        return review
+
+    async def dead_letters(
+        self, *, run_id: str = "", tenant: str = "", with_redriven: bool = False
+    ) -> list[DeadLetter]:
+        """Case files of nodes past their retries, newest first."""
+        query = _query(run=run_id, tenant=tenant, redriven="true" if with_redriven else "")
+        return [item async for page in self._pages(_DeadLetters, "dead-letters", query) for item in page.dead_letters]
+
+    async def dead_letter(self, letter_id: str) -> DeadLetter:
+        """One case file."""
+        letter: DeadLetter = await self._sent(DeadLetter, "GET", f"/v1/operator/dead-letters/{letter_id}")
+        return letter
+
+    async def _pages(self, kind: Any, name: str, query: Mapping[str, str]) -> AsyncIterator[Any]:
+        token = ""
+        while True:
+            asked = {**query, "page_size": str(PAGE), **_query(page_token=token)}
+            page = await self._sent(kind, "GET", f"/v1/operator/{name}", query=asked)
+            yield page
+            token = page.next_page_token
+            if not token:
+                return
+
     # --- Synchronous calls --------------------------------------------------------------------------------------------
 
     async def invoke(
@@ -194,3 +328,8 @@ class Client:
         """What the key may use."""
         found: _Models = await self._sent(_Models, "GET", "/v1/models")
         return found.data
+
+
+def _query(**given: str) -> dict[str, str]:
+    """What was said."""
+    return {name: value for name, value in given.items() if value}

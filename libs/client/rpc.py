@@ -1,4 +1,5 @@
-"""Pointsman over gRPC, for those who have no HTTP between them and the server: Runs, with the same patience.
+"""Pointsman over gRPC, for those who have no HTTP between them and the server: Runs and people's desks, with the same
+patience.
 
 async with RpcClient("dns:///127.0.0.1:50051", key, tenant="studio") as pointsman:
     run = await pointsman.create_run("keyframe-image", {"prompt": "a market in the rain"})
@@ -6,7 +7,7 @@ async with RpcClient("dns:///127.0.0.1:50051", key, tenant="studio") as pointsma
 """
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Self
 
@@ -14,17 +15,21 @@ import grpc
 
 from libs.client import messages
 from libs.client.faults import PointsmanError, Problem, RunUnsuccessful, Unreachable
-from libs.client.http import ENDS, JOIN_S, JOINING, MARGIN_S
+from libs.client.http import ENDS, JOIN_S, JOINING, MARGIN_S, PAGE
 from libs.client.retrying import Patience, Safety
 from libs.client.sending import Means, Tries, patiently
-from libs.client.shapes import Event, Run
+from libs.client.shapes import Amount, DeadLetter, Event, Redriven, Review, Run, Steered
 from libs.faults.fault import Fault
 from libs.faults.registry import CODES
 from libs.faults.wire import from_rpc_error
 from libs.kernel.canonical import digest
 from libs.rpc.address import parse
 from libs.rpc.channel import open_channel
+from libs.rpc.values import struct_from
+from pointsman.runs.v1 import dead_letter_service_pb2, review_pb2, review_service_pb2
 from pointsman.runs.v1 import runs_service_pb2 as pb
+from pointsman.runs.v1.dead_letter_service_pb2_grpc import DeadLetterServiceStub
+from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceStub
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
 
 TIMEOUT_S = 15.0
@@ -58,20 +63,28 @@ class RpcClient:
         self._given = channel
         self._channel: Any = None
         self._runs: Any = None
+        self._reviews: Any = None
+        self._letters: Any = None
 
     async def __aenter__(self) -> Self:
         self._channel = self._given or open_channel(parse(self._target))
         self._runs = RunsServiceStub(self._channel)
+        self._reviews = ReviewServiceStub(self._channel)
+        self._letters = DeadLetterServiceStub(self._channel)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._given is None and self._channel is not None:
             await self._channel.close()
 
-    async def _sent(self, method: str, request: Any, timeout_s: float = TIMEOUT_S, final: Any = frozenset()) -> Any:
+    async def _sent(
+        self, method: str, request: Any, timeout_s: float = TIMEOUT_S, final: Any = frozenset(), stub: Any = None
+    ) -> Any:
+        call = getattr(stub or self._runs, method)
+
         async def once() -> Any:
             try:
-                return await getattr(self._runs, method)(request, timeout=timeout_s, metadata=self._metadata)
+                return await call(request, timeout=timeout_s, metadata=self._metadata)
             except grpc.RpcError as error:
                 raise fault_of(error) from error
 
@@ -91,6 +104,15 @@ class RpcClient:
         request.fingerprint = digest({"model": model, "input": dict(input), "labels": dict(labels or {})})
         return messages.run((await self._sent("CreateRun", request)).run)
 
+    async def create_production(
+        self, document: Mapping[str, Any], *, labels: Mapping[str, str] | None = None, idempotency_key: str = ""
+    ) -> Run:
+        """A new Run of a whole production document; one Run however often it has to be sent."""
+        request = pb.CreateRunRequest(tenant=self._tenant, production=struct_from(document), labels=labels or {})
+        request.idempotency_key = idempotency_key or self._new_key()
+        request.fingerprint = digest({"production": dict(document), "labels": dict(labels or {})})
+        return messages.run((await self._sent("CreateRun", request)).run)
+
     async def get_run(self, run_id: str) -> Run:
         """The Run now."""
         return messages.run((await self._sent("GetRun", pb.GetRunRequest(run_id=run_id, tenant=self._tenant))).run)
@@ -99,6 +121,120 @@ class RpcClient:
         """Ask for its end."""
         request = pb.CancelRunRequest(run_id=run_id, tenant=self._tenant, reason=reason)
         return messages.run((await self._sent("CancelRun", request)).run)
+
+    async def pause_run(self, run_id: str, reason: str = "", *, idempotency_key: str = "") -> Run:
+        """Hold it: nothing new is submitted from now on; what providers have is followed."""
+        command = idempotency_key or self._new_key()
+        request = pb.PauseRunRequest(run_id=run_id, tenant=self._tenant, reason=reason, request_id=command)
+        return messages.run((await self._sent("PauseRun", request)).run)
+
+    async def resume_run(self, run_id: str, reason: str = "", *, idempotency_key: str = "") -> Run:
+        """Let a paused Run go on."""
+        command = idempotency_key or self._new_key()
+        request = pb.ResumeRunRequest(run_id=run_id, tenant=self._tenant, reason=reason, request_id=command)
+        return messages.run((await self._sent("ResumeRun", request)).run)
+
+    async def steer_run(self, run_id: str, kind: str, data: Mapping[str, Any], *, idempotency_key: str = "") -> Steered:
+        """Give it an input of that kind: `text` in `data` is appended to the declared field, `value` replaces it."""
+        request = pb.SteerRunRequest(run_id=run_id, tenant=self._tenant, kind=kind, data=struct_from(data))
+        request.request_id = idempotency_key or self._new_key()
+        reply = await self._sent("SteerRun", request)
+        return Steered(reply.steering_event_id, reply.sequence)
+
+    async def redrive_run(
+        self,
+        run_id: str,
+        node: str = "",
+        *,
+        reason: str = "",
+        input: Mapping[str, Any] | None = None,
+        supply: str = "",
+        idempotency_key: str = "",
+    ) -> Run:
+        """Run a node again, or without one every node that failed, with the fields of its input that change."""
+        request = self._redrive(run_id, node, reason, input, supply)
+        request.request_id = idempotency_key or self._new_key()
+        return messages.run((await self._sent("RedriveRun", request)).run)
+
+    async def preview_redrive(
+        self, run_id: str, node: str = "", *, input: Mapping[str, Any] | None = None, supply: str = ""
+    ) -> Redriven:
+        """What that redrive would reach and may cost; nothing runs."""
+        request = self._redrive(run_id, node, "", input, supply)
+        request.preview = True
+        return messages.redriven(await self._sent("RedriveRun", request))
+
+    def _redrive(
+        self, run_id: str, node: str, reason: str, changes: Mapping[str, Any] | None, supply: str
+    ) -> pb.RedriveRunRequest:
+        return pb.RedriveRunRequest(
+            run_id=run_id,
+            tenant=self._tenant,
+            node_id=node,
+            reason=reason,
+            input=struct_from(changes) if changes is not None else None,
+            supply_id=supply,
+        )
+
+    async def reviews(self, *, run_id: str = "", tenant: str = "", statuses: Sequence[str] = ()) -> list[Review]:
+        """Questions to people in the order in which they should be looked at; without `statuses`, those that wait."""
+        states = [review_pb2.ReviewState.Value(f"REVIEW_STATE_{status.upper()}") for status in statuses]
+        request = review_service_pb2.ListReviewsRequest(run_id=run_id, tenant=tenant, states=states, page_size=PAGE)
+        pages = self._pages(self._reviews, "ListReviews", request)
+        return [messages.review(item) async for page in pages for item in page.reviews]
+
+    async def claim_review(self, review_id: str, who: str) -> Review:
+        """Take a review to look at, or hand it to somebody."""
+        request = review_service_pb2.ClaimReviewRequest(review_id=review_id, claimant=who)
+        return messages.review((await self._sent("ClaimReview", request, stub=self._reviews)).review)
+
+    async def decide_review(
+        self,
+        review_id: str,
+        decision: str,
+        who: str,
+        *,
+        comment: str = "",
+        input: Mapping[str, Any] | None = None,
+        supply: str = "",
+        budget: Amount | None = None,
+        subject_hash: str = "",
+    ) -> Review:
+        """Decide it, once, in the name of `who`; the same decision of the same person again is the same."""
+        request = review_service_pb2.DecideRequest(
+            review_id=review_id,
+            decision=review_pb2.Decision.Value(f"DECISION_{decision.upper()}"),
+            decider=who,
+            comment=comment,
+            input=struct_from(input) if input else None,
+            supply_id=supply,
+            budget=messages.limit(budget),
+            subject_hash=subject_hash,
+        )
+        return messages.review((await self._sent("Decide", request, stub=self._reviews)).review)
+
+    async def dead_letters(
+        self, *, run_id: str = "", tenant: str = "", with_redriven: bool = False
+    ) -> list[DeadLetter]:
+        """Case files of nodes past their retries, newest first."""
+        request = dead_letter_service_pb2.ListDeadLettersRequest(
+            run_id=run_id, tenant=tenant, with_redriven=with_redriven, page_size=PAGE
+        )
+        pages = self._pages(self._letters, "ListDeadLetters", request)
+        return [messages.dead_letter(item) async for page in pages for item in page.dead_letters]
+
+    async def dead_letter(self, letter_id: str) -> DeadLetter:
+        """One case file."""
+        request = dead_letter_service_pb2.GetDeadLetterRequest(dead_letter_id=letter_id)
+        return messages.dead_letter((await self._sent("GetDeadLetter", request, stub=self._letters)).dead_letter)
+
+    async def _pages(self, stub: Any, method: str, request: Any) -> AsyncIterator[Any]:
+        while True:
+            page = await self._sent(method, request, stub=stub)
+            yield page
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
 
     async def finished(self, run_id: str) -> Run:
         """The Run at rest, however it ended."""

@@ -11,6 +11,7 @@ from libs.client.faults import Problem, RunUnsuccessful, Unreachable
 from libs.client.http import Client
 from libs.client.retrying import Patience
 from libs.client.sending import Means
+from libs.client.shapes import Amount
 from libs.faults.fault import Fault
 from tests.contract.edge.house import edge_house
 from tests.integration.client.server import DROP, Answer, Script, refused, serving
@@ -235,3 +236,39 @@ async def test_the_edges_refusals_end_a_create(tmp_path: Path) -> None:
 async def collected(client: Client, run_id: str) -> list[Any]:
     """Every event of a Run."""
     return [event async for event in client.events(run_id)]
+
+
+async def test_a_command_is_repeated_under_one_key() -> None:
+    """CLIENT-1, RUN-8: what may have arrived is sent again as the same command, with the same bytes."""
+    run, steered = {"id": "R1", "status": "paused"}, {"steering_event_id": "S1", "sequence": 2}
+    commands: tuple[tuple[str, Any, Any], ...] = (
+        ("pause", run, lambda client: client.pause_run("R1", "lunch")),
+        ("resume", run, lambda client: client.resume_run("R1")),
+        ("steer", steered, lambda client: client.steer_run("R1", "style", {"text": "in blue"})),
+        ("redrive", run, lambda client: client.redrive_run("R1", "a/b", reason="Ann", input={"prompt": "y"})),
+    )
+    for verb, answer, command in commands:
+        sleeper = Sleeper()
+        steps = (DROP, refused("overloaded", 503), Answer(202, answer))
+        async with serving(*steps) as script, calling(script, sleeper) as client:
+            await command(client)
+        assert {path for _, path, _, _ in script.asked} == {f"/v1/runs/R1/{verb}"}
+        assert [headers["idempotency-key"] for _, _, headers, _ in script.asked] == ["made-up"] * 3
+        assert len({body for _, _, _, body in script.asked}) == 1
+
+
+async def test_desks_are_read_page_by_page() -> None:
+    """CLIENT-1: all pages, whatever a later release adds; a decision is sent as it was made."""
+    review = {"id": "Q1", "run_id": "R1", "node": "a", "status": "open", "novelty": 1, "kind": "a_kind_of_tomorrow"}
+    first = {"reviews": [review], "next_page_token": "1"}
+    last = {"reviews": [review | {"id": "Q2"}], "next_page_token": ""}
+    decided = review | {"status": "decided", "decision": "raise_budget"}
+    steps = (Answer(200, first), Answer(200, last), DROP, Answer(200, decided))
+    async with serving(*steps) as script, calling(script, Sleeper()) as client:
+        assert [item.id for item in await client.reviews(run_id="R1", statuses=("open", "decided"))] == ["Q1", "Q2"]
+        verdict = await client.decide_review("Q1", "raise_budget", comment="ok", budget=Amount("CNY", "250.00"))
+    assert verdict.decision == "raise_budget"
+    assert "page_token=1" in script.asked[1][1]
+    assert "status=open%2Cdecided" in script.asked[0][1] or "status=open,decided" in script.asked[0][1]
+    bodies = {body for _, path, _, body in script.asked if path.endswith("/decide")}
+    assert bodies == {b'{"decision":"raise_budget","comment":"ok","budget":{"currency":"CNY","amount":"250.00"}}'}

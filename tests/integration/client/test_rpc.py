@@ -32,6 +32,32 @@ class ShakyRuns(FakeRuns):
         self.refusals: list[Fault] = []
         self.breaks = 0
         self.cursors: list[int] = []
+        self.shaken: set[str] = set()
+        self.sent: dict[str, list[Any]] = {}
+        """By method that is shaken: the requests that came."""
+
+    def _shake(self, method: str, request: Any) -> None:
+        """The first of each shaken method is lost on its way back."""
+        sent = self.sent.setdefault(method, [])
+        sent.append(request)
+        if method in self.shaken and len(sent) == 1:
+            raise Fault.of("peer_unavailable")
+
+    async def PauseRun(self, request: Any, context: Any) -> Any:
+        """At the second time."""
+        self._shake("PauseRun", request)
+        return await super().PauseRun(request, context)
+
+    async def SteerRun(self, request: Any, context: Any) -> Any:
+        """At the second time."""
+        self._shake("SteerRun", request)
+        return await super().SteerRun(request, context)
+
+    async def RedriveRun(self, request: Any, context: Any) -> Any:
+        """At the second time."""
+        if not request.preview:
+            self._shake("RedriveRun", request)
+        return await super().RedriveRun(request, context)
 
     async def CreateRun(self, request: Any, context: Any) -> Any:
         """The refusals first."""
@@ -140,3 +166,23 @@ async def test_nobody_at_the_port(port: Port) -> None:
         with pytest.raises(Unreachable):
             await gone.get_run("R1")
     assert len(port.slept) == 2
+
+
+async def test_commands_over_grpc(port: Port) -> None:
+    """CLIENT-1, RUN-8: a command carries one id however often it is sent; what it answers is read as over HTTP."""
+    port.runs.shaken = {"PauseRun", "SteerRun", "RedriveRun"}
+    async with await port.client("runs") as client:
+        run = await client.create_production({"production": "episode", "nodes": []}, labels={"act": "1"})
+        assert (await client.pause_run(run.id, "lunch")).status == "paused"
+        steered = await client.steer_run(run.id, "style", {"text": "in blue"})
+        assert (steered.steering_event_id, steered.sequence) == ("steering-1", 1)
+        assert (await client.resume_run(run.id)).status == "running"
+        assert (await client.redrive_run(run.id, "main", input={"prompt": "y"})).id == run.id
+        reached = await client.preview_redrive(run.id, "main")
+    (made,) = port.runs.created
+    assert made.production.fields["production"].string_value == "episode"
+    for sent in port.runs.sent.values():
+        assert len(sent) == 2
+        assert len({request.request_id for request in sent}) == 1
+        assert sent[0].request_id
+    assert reached.run.id == run.id
