@@ -13,6 +13,7 @@ from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
 from cli.commands.certs import certs
 from cli.commands.classify import classify
+from cli.commands.dead_letters import dead_letters
 from cli.commands.demo import demo
 from cli.commands.doctor import doctor
 from cli.commands.explain import explain
@@ -21,6 +22,7 @@ from cli.commands.invoke import invoke
 from cli.commands.keys import keys
 from cli.commands.models import models
 from cli.commands.prices import prices
+from cli.commands.review import review
 from cli.commands.run import run
 from cli.commands.supply import supply
 from cli.commands.up import up
@@ -65,7 +67,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 
 STARTING = (up, demo)
 ASKING = (run, invoke, models, explain, whatif)
-OPERATING = (catalog, supply, health, capacity, budget, alerts, attempt, keys, webhooks, doctor)
+OPERATING = (catalog, supply, health, capacity, budget, alerts, attempt, review, dead_letters, keys, webhooks, doctor)
 OFFLINE = (adapters, classify, prices, certs)
 for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)

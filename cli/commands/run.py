@@ -1,4 +1,4 @@
-"""`pointsman run`: create, watch, show, list, cancel."""
+"""`pointsman run`: create, watch, show, list, cancel. Commands on a run under way stand in `steering`."""
 
 import uuid
 from collections.abc import Iterable, Mapping
@@ -9,21 +9,27 @@ import click
 
 from cli import output
 from cli.api import Api
+from cli.commands.steering import COMMANDS
 from cli.context import Session, json_option, pass_session
+from cli.files import read_order
 from cli.given import EXTENSIONS, pairs, read_input
 from cli.progress import follow
-
-TERMINAL = frozenset({"succeeded", "failed", "timed_out", "cancelled", "dead_letter"})
+from cli.run_view import TERMINAL, show_run
 
 
 @click.group()
 def run() -> None:
-    """Runs: create one, follow it, look at it, end it."""
+    """Runs: create one, follow it, look at it, steer it, end it."""
+
+
+for command in COMMANDS:
+    run.add_command(command)
 
 
 @run.command()
-@click.option("--model", required=True, help="The Public Model, as `pointsman models` lists it.")
-@click.option("--input", "given", required=True, help="The input: JSON, or @FILE.")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--model", default="", help="Without FILE: the Public Model, as `pointsman models` lists it.")
+@click.option("--input", "given", default="", help="Without FILE: the input, as JSON or @FILE.")
 @click.option("--option", "options", multiple=True, help="NAME=VALUE, for example degradation=strict.")
 @click.option("--label", "labels", multiple=True, help="NAME=VALUE.")
 @click.option("--idempotency-key", default="", help="Repeating with the same key is the same run.")
@@ -33,6 +39,7 @@ def run() -> None:
 @pass_session
 def create(
     session: Session,
+    file: Path | None,
     model: str,
     given: str,
     options: tuple[str, ...],
@@ -42,10 +49,12 @@ def create(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    """Create a run from one request."""
+    """Create a run: a production or one request from FILE (YAML), or one request from --model and --input."""
     if save and not watch:
         output.fail("--save wants the run's files, which are there at its end", output.WRONG_USE, "add --watch")
-    body = {"model": model, "input": read_input(given), "options": pairs(options), "labels": pairs(labels, text=True)}
+    body = _order(file, model, given, options)
+    if labels:
+        body["labels"] = {**body.get("labels", {}), **pairs(labels, text=True)}
     headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
     made = session.do(lambda api: api.call("POST", "/v1/runs", body=body, headers=headers))
     if watch:
@@ -56,6 +65,18 @@ def create(
     else:
         output.console.print(f"run {made['id']} is {made['status']}", highlight=False)
         output.console.print(f"follow it with: {follow_up(made['id'])}", highlight=False)
+
+
+def _order(file: Path | None, model: str, given: str, options: tuple[str, ...]) -> dict[str, Any]:
+    """The body without labels; wrong use unless exactly one of both ways is taken."""
+    if file is not None:
+        if model or given or options:
+            message = f"{file} says already what is to be made"
+            output.fail(message, output.WRONG_USE, "leave out --model, --input and --option, or leave out the file")
+        return read_order(file)
+    if not model or not given:
+        output.fail("create wants a FILE, or --model and --input", output.WRONG_USE, "see pointsman run create -h")
+    return {"model": model, "input": read_input(given), "options": pairs(options)}
 
 
 @run.command()
@@ -70,21 +91,23 @@ def watch(session: Session, run_id: str, save: Path | None, as_json: bool) -> No
 
 @run.command()
 @click.argument("run_id")
+@click.option("--all", "every_item", is_flag=True, help="Every item of large maps, also those that tell nothing.")
 @json_option
 @pass_session
-def show(session: Session, run_id: str, as_json: bool) -> None:
-    """Show a run with its attempts."""
+def show(session: Session, run_id: str, every_item: bool, as_json: bool) -> None:
+    """Show a run: its nodes with what they wait for and cost, or the attempts of a single request."""
 
     async def read(api: Api) -> tuple[dict[str, Any], dict[str, Any]]:
         found = await api.get(f"/v1/runs/{run_id}")
-        task_id = found["nodes"][0].get("task_id") if found["nodes"] else None
+        single = not found.get("production") and found["nodes"]
+        task_id = found["nodes"][0].get("task_id") if single else None
         return found, await api.get(f"/v1/tasks/{task_id}") if task_id else {}
 
     found, task = session.do(read)
     if as_json:
         output.show_json({"run": found, "task": task})
     else:
-        _show(found, task)
+        show_run(found, task, every_item=every_item)
 
 
 @run.command()
@@ -128,7 +151,7 @@ def list_(session: Session, status: str, label: str, limit: int, as_json: bool) 
         (
             item["id"],
             item["status"],
-            item["model"],
+            item["model"] or item.get("production"),
             output.when(item["created_at"]),
             item["usage"]["supply"],
             item["usage"]["attempts"],
@@ -137,7 +160,7 @@ def list_(session: Session, status: str, label: str, limit: int, as_json: bool) 
         )
         for item in page["runs"]
     )
-    columns = ("run", "status", "model", "created", "supply", "attempts", "cost", "error")
+    columns = ("run", "status", "makes", "created", "supply", "attempts", "cost", "error")
     output.show_rows("Runs", columns, rows, "no runs")
     if page["next_page_token"]:
         output.console.print("there are older ones; --limit shows more", highlight=False)
@@ -183,7 +206,7 @@ def _watch(session: Session, run_id: str, save: Path | None, as_json: bool) -> N
     if as_json:
         output.show_json(found)
     else:
-        _show(found, {})
+        show_run(found, {})
     if found["status"] in TERMINAL and found["status"] != "succeeded":
         raise SystemExit(output.NO_RESULT)
 
@@ -212,53 +235,3 @@ async def download_all(api: Api, artifacts: Iterable[Mapping[str, Any]], folder:
         await api.download(f"/v1/artifacts/{artifact['sha256']}", folder / name)
         paths.append(folder / name)
     return paths
-
-
-def _show(found: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-    usage, result = found["usage"], found.get("result") or {}
-    said = " (cancel requested)" if task.get("cancel_requested") and found["status"] not in TERMINAL else ""
-    output.console.print(f"[bold]{found['id']}[/]  {found['model']}  [bold]{found['status']}[/]{said}", highlight=False)
-    if found.get("error"):
-        error = found["error"]
-        output.console.print(f"  error: {error['code']}: {error['message']}", highlight=False, markup=False)
-    tries = output.count(usage["attempts"], "attempt")
-    cost = output.money(usage["cost"]) or "no cost"
-    output.console.print(f"  supply {usage['supply'] or '-'}, {tries}, {cost}", highlight=False)
-    for node in found["nodes"]:
-        if node.get("waiting_reason"):
-            output.console.print(f"  {node['id']} waits: {node['waiting_reason']}", highlight=False, markup=False)
-    if result.get("degraded"):
-        lost = ", ".join(result["dropped_inputs"])
-        output.console.print(f"  degraded {result['requested_profile']} -> {result['actual_profile']}, without {lost}")
-    for artifact in result.get("artifacts", ()):
-        size = output.count(artifact["bytes"], "byte")
-        output.console.print(f"  {artifact['media_type']} {size} {artifact['url']}", highlight=False)
-    if task:
-        rows = (
-            (
-                item["number"],
-                item["supply"],
-                item["state"],
-                output.money(item["quote"]),
-                output.money(item["cost"]),
-                (item["error"] or {}).get("code"),
-            )
-            for item in task["attempts"]
-        )
-        columns = ("#", "supply", "state", "quote", "cost", "error")
-        output.show_rows(f"Attempts of task {task['id']}", columns, rows, f"task {task['id']} has no attempt yet")
-        for item in task["attempts"]:
-            _show_late(item)
-
-
-def _show_late(item: dict[str, Any]) -> None:
-    """What the provider said after the attempt had ended by our own timeout."""
-    late = item.get("late")
-    if late is None:
-        return
-    before = output.money(late["cost_before"]) or "nothing"
-    said = f"  attempt {item['number']} {late['outcome']} at {output.when(late['heard_at'])}, after it had ended"
-    output.console.print(f"{said}; {before} was booked until then", highlight=False, soft_wrap=True)
-    for artifact in late["artifacts"]:
-        size = output.count(artifact["bytes"], "byte")
-        output.console.print(f"    {artifact['media_type']} {size} {artifact['url']}", highlight=False)
