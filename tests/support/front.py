@@ -1,4 +1,4 @@
-"""Replicas of edge and runs over one real database, before a routing that takes every order and never ends one.
+"""Replicas of edge, runs and cost_quote over one real database, before a routing that takes orders and ends none.
 
     async with front(pg_url, folder, replicas=2) as (one, two):
         async with one.visitor() as client: …
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from google.type.money_pb2 import Money
 
 from libs.blobs.local import LocalBlobs
 from libs.host.hosted import Context
@@ -27,6 +28,8 @@ from pointsman.health.v1.health_service_pb2_grpc import add_HealthServiceService
 from pointsman.routing.v1 import routing_service_pb2, task_pb2
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
+from services.cost_quote import compose as cost_quote_compose
+from services.cost_quote.settings import Settings as CostQuoteSettings
 from services.edge import compose as edge_compose
 from services.edge.settings import Settings as EdgeSettings
 from services.runs import compose as runs_compose
@@ -43,6 +46,7 @@ class OpenRouting(FakeRouting):
         super().__init__()
         self.validated = 0
         self.refusal: BaseException | None = None
+        self.estimate = routing_service_pb2.Estimate(worst_cost=Money(currency_code="CNY", units=1), max_attempts=1)
         self.open = asyncio.Event()
         """Orders are looked at while it is set."""
         self.open.set()
@@ -54,11 +58,15 @@ class OpenRouting(FakeRouting):
             await self.open.wait()
             if self.refusal is not None:
                 raise self.refusal
-            return routing_service_pb2.SubmitTaskResponse()
+            return routing_service_pb2.SubmitTaskResponse(estimate=self.estimate)
         ended = task_pb2.TASK_STATE_CANCELLED if request.cancel_requested else task_pb2.TASK_STATE_QUEUED
         named = {"id": request.request_id, "run_id": request.run_id, "tenant": request.tenant}
         task = task_pb2.Task(**named, state=ended, revision=1)
         return routing_service_pb2.SubmitTaskResponse(task=self.tasks.setdefault(task.id, task))
+
+    async def RaiseAlert(self, request: Any, context: Any) -> Any:
+        """Heard."""
+        return routing_service_pb2.RaiseAlertResponse()
 
     async def ListTasks(self, request: Any, context: Any) -> Any:
         """Those of the ids asked for."""
@@ -116,16 +124,21 @@ async def _replica(
     )
     edge = edge_compose.build(asked, channels, world, blobs=LocalBlobs(folder / "blobs"), metrics=metrics)
     runs: Context = runs_compose.build(RunsSettings(database_url=url), channels.for_caller("runs"), world)
+    ledger: Context = cost_quote_compose.build(
+        CostQuoteSettings(database_url=url), channels.for_caller("cost_quote"), world
+    )
     server = RpcServer(registry=registry, metrics=metrics)
     server.add(lambda s: add_RoutingServiceServicer_to_server(routing, s))
     server.add(lambda s: add_CatalogServiceServicer_to_server(catalog, s))
     server.add(lambda s: add_HealthServiceServicer_to_server(FakeHealth(), s))
     server.add(lambda s: add_CapacityServiceServicer_to_server(FakeCapacity(), s))
-    for _, add_to_server in (*edge.registrations, *runs.registrations):
+    for _, add_to_server in (*edge.registrations, *runs.registrations, *ledger.registrations):
         server.add(add_to_server)
     await edge.migrate()
     await runs.migrate()
+    await ledger.migrate()
     await server.start()
+    await ledger.start()
     await runs.start()
     edge.admit_admin()
     try:
@@ -133,5 +146,6 @@ async def _replica(
     finally:
         await edge.stop()
         await runs.stop()
+        await ledger.stop()
         await channels.close(0.0)
         await server.close(0.1)

@@ -23,6 +23,7 @@ BATCH = 200
 TASKS_AT_ONCE = 1_000
 ROUNDS = 200
 PRODUCTIONS_AT_ONCE = 8
+ASKING_AT_ONCE = 16
 SLOW = frozenset({Deed.EXAMINE})
 """Done after everything else was recorded: they may take seconds."""
 
@@ -41,16 +42,33 @@ class Advance:
         self._world = world
 
     async def submit_pending(self) -> bool:
-        """Hand every pending single generation to routing, oldest first; True when some were handed over."""
+        """Hand every pending single generation to routing, oldest first; True when some were handed over.
+
+        Those that must find money first ask several at once, beside the others.
+        """
         handed = False
+        places = asyncio.Semaphore(ASKING_AT_ONCE)
+
+        async def one(listed: Run) -> None:
+            nonlocal handed
+            async with places:
+                handed = await self._submit(listed) or handed
+
         async for batch in self._batches([RunState.PENDING], productions=False):
-            for listed in batch:
-                # The list was read before the Runs ahead of this one were handed over: a cancel may have come since.
-                run = await self._runs.get(listed.id)
-                if run is not None and run.state is RunState.PENDING:
-                    after = await self._carry(run, {}, rounds=4)
-                    handed = after.state is not RunState.PENDING or handed
+            async with asyncio.TaskGroup() as group:
+                for listed in batch:
+                    if listed.budget_id:
+                        group.create_task(one(listed))
+                    else:
+                        handed = await self._submit(listed) or handed
         return handed
+
+    async def _submit(self, listed: Run) -> bool:
+        # The list was read before the Runs ahead of this one were handed over: a cancel may have come since.
+        run = await self._runs.get(listed.id)
+        if run is None or run.state is not RunState.PENDING:
+            return False
+        return (await self._carry(run, {}, rounds=4)).state is not RunState.PENDING
 
     async def follow_running(self) -> None:
         """See how every running single generation's Task stands."""
