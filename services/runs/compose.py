@@ -95,7 +95,7 @@ def assemble(
     budgets, alerts = BudgetsPeer(channels.to("cost_quote")), AlertsPeer(channels.to("routing"))
     hub = Hub(runs, hints=settings.hints)
     plans, recorder = Plans(), Recorder(runs, hub, world)
-    hands = Hands(routing, budgets, Inspector(examiner), alerts, world)
+    hands = Hands(runs, routing, budgets, Inspector(examiner), alerts, world)
     advance = Advance(runs, routing, hands, plans, recorder, world)
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
     follow = Ticker("runs.follow", advance.follow_running, world=world, interval_s=settings.follow_interval_s)

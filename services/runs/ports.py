@@ -8,6 +8,7 @@ from libs.kernel.money import Money
 from services.runs.domain.callbacks import Callback, Sent
 from services.runs.domain.checks import Facts
 from services.runs.domain.desks import DeadLetter, DeskChanges, Review, ReviewState
+from services.runs.domain.memos import Memo
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Draft, Event, Node, Order, Run, RunState
 from services.runs.domain.task_view import Estimate, Held, Refused, TaskView
@@ -60,6 +61,10 @@ class Runs(Protocol):
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """Events with a sequence above `after`, in order."""
+        ...
+
+    async def memo(self, tenant: str, input_hash: str, besides: str) -> Memo | None:
+        """What an equal node of that tenant gave in another Run than `besides`; written by `save` alone (RUN-5)."""
         ...
 
     async def last_sequences(self, run_ids: Sequence[str]) -> Mapping[str, int]:

@@ -11,14 +11,14 @@ from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.kernel.world import World
 from services.runs.app.examine_artifacts import Inspector
-from services.runs.domain import asking, hearing
+from services.runs.domain import asking, hearing, memos
 from services.runs.domain.engine import Act, Deed
 from services.runs.domain.inputs import examined
 from services.runs.domain.money import attempts_that_fit, order_of
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Draft, Failure, Node, Run
 from services.runs.domain.task_view import Finding, Held, Refused, TaskView, Unpriced
-from services.runs.ports import Alerts, Budgets, Routing
+from services.runs.ports import Alerts, Budgets, Routing, Runs
 
 Drafts = Sequence[Draft]
 T = TypeVar("T")
@@ -30,7 +30,10 @@ log = logging.getLogger(__name__)
 class Hands:
     """Does acts. `tasks`: what routing told of the Tasks that are followed."""
 
-    def __init__(self, routing: Routing, budgets: Budgets, checks: Inspector, alerts: Alerts, world: World) -> None:
+    def __init__(
+        self, runs: Runs, routing: Routing, budgets: Budgets, checks: Inspector, alerts: Alerts, world: World
+    ) -> None:
+        self._runs = runs
         self._routing = routing
         self._budgets = budgets
         self._checks = checks
@@ -100,6 +103,8 @@ class Hands:
 
     async def _hold(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
         now = self._world.clock.now
+        if drafts := await self._remembered(plan, run, node):
+            return drafts
         try:
             estimate = await self._routing.validate(run.tenant, order_of(plan, run, node))
         except Fault as fault:
@@ -129,6 +134,23 @@ class Hands:
                     "budget_soft_limit", "medium", budget_id, f"{budget_id} has reached its soft limit", run
                 )
         return drafts
+
+    async def _remembered(self, plan: Plan, run: Run, node: Node) -> Drafts:
+        """What another Run has made of the same input, if it is still good: its files are there and pass the checks.
+
+        Looked up only here, before any Hold: what is paid is handed over under a Hold alone, so nobody has the Task.
+        """
+        if plan.single or not plan.spec(node.id).memo:
+            return ()
+        memo = await self._runs.memo(run.tenant, node.input_hash, run.id)
+        if memo is None:
+            return ()
+        findings = await self._checks.findings(plan, run, node, [(node.id, memo.result.artifacts)])
+        if any(finding.failed for finding in findings):
+            return ()
+        # A Hold that was asked for before a crash goes back, and one that is under way finds its id closed.
+        await self._budgets.settle(node.task_id, None, 0, f"run {memo.run_id} has made it already")
+        return memos.reused(node, memo)
 
     async def _reserve(self, plan: Plan, run: Run, node: Node, cost: Money, attempts: int) -> Held | Refused:
         budget_id = run.budget_id

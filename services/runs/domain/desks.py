@@ -10,6 +10,7 @@ from libs.kernel.canonical import digest
 from libs.kernel.money import Money
 from services.runs.domain import facts
 from services.runs.domain.asking import ID_LENGTH
+from services.runs.domain.memos import Memo, memo_changes
 from services.runs.domain.run import Artifact, Draft, Failure, Node, Question, Run
 
 RANKS = ("rights", "release", "hero", "rest")
@@ -65,12 +66,17 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DeskChanges:
-    """Records to be written with the events that cause them. `redriven`: nodes whose letters are closed, and why."""
+    """Records to be written with the events that cause them. `redriven`: nodes whose letters are closed, and why.
+
+    `memos`: results that other Runs may take; `forgotten`: input hashes whose results nobody may take any more.
+    """
 
     reviews: tuple[Review, ...] = ()
     letters: tuple[DeadLetter, ...] = ()
     redriven: tuple[str, ...] = ()
     reason: str = ""
+    memos: tuple[Memo, ...] = ()
+    forgotten: tuple[str, ...] = ()
 
 
 def desk_changes(before: Run, after: Run, drafts: Sequence[Draft], now: datetime) -> DeskChanges:
@@ -93,7 +99,8 @@ def desk_changes(before: Run, after: Run, drafts: Sequence[Draft], now: datetime
         elif draft.kind == "run_redriven":
             redriven += data["nodes"]
             reason = f"{data['who']}: {data['reason']}" if data["who"] else data["reason"]
-    return DeskChanges(tuple(reviews.values()), tuple(letters), tuple(redriven), reason)
+    memos, forgotten = memo_changes(before, after, drafts)
+    return DeskChanges(tuple(reviews.values()), tuple(letters), tuple(redriven), reason, memos, forgotten)
 
 
 _REVIEW_EVENTS = frozenset({"gate_decided", "review_decided", "review_withdrawn", "review_claimed", "review_escalated"})

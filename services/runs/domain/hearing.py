@@ -183,6 +183,8 @@ def _finished(
         if wrong := [finding for finding in findings if finding.failed]:
             return (*before, *written, *_spoiled(plan, run_now, now_node, wrong, now))
         told = {"node": node.id, "input_hash": node.input_hash, **facts.result_json(_result(task))}
+        if plan.spec(node.id).memo:
+            told["memo"] = True
         done = (*before, *written, Draft("node_completed", told))
         return _over(plan, run, node, done, RunState.SUCCEEDED, None, now)
     failure = task.failure

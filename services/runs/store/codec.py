@@ -12,6 +12,7 @@ import msgspec
 
 from libs.kernel.canonical import plain
 from services.runs.domain.desks import DeadLetter, Review
+from services.runs.domain.memos import Memo
 from services.runs.domain.run import Node, Run
 
 
@@ -39,6 +40,17 @@ def review_to_document(review: Review) -> dict[str, Any]:
 def review_from_document(document: Mapping[str, Any]) -> Review:
     """The inverse of `review_to_document`."""
     return msgspec.convert(document, Review)
+
+
+def memo_to_document(memo: Memo) -> dict[str, Any]:
+    """JSON values only."""
+    document: dict[str, Any] = plain(memo)
+    return document
+
+
+def memo_from_document(document: Mapping[str, Any]) -> Memo:
+    """The inverse of `memo_to_document`."""
+    return msgspec.convert(document, Memo)
 
 
 def letter_to_document(letter: DeadLetter) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from libs.faults.fault import Fault
 from libs.kernel.ids import Ids
 from services.runs.domain.callbacks import Callback, callback_of
 from services.runs.domain.desks import RANKS, DeadLetter, DeskChanges, Review, ReviewState
+from services.runs.domain.memos import Memo
 from services.runs.domain.run import Draft, Event, Run, RunState
 from services.runs.store import codec
 from services.runs.store.codec import run_from_document, run_to_document
@@ -28,6 +29,7 @@ class MemoryRuns:
         self._productions: dict[str, Any] = {}
         self._reviews: dict[str, dict[str, Any]] = {}
         self._letters: dict[str, dict[str, Any]] = {}
+        self._memos: dict[tuple[str, str], dict[str, Any]] = {}
         self.outbox: dict[str, Callback] = {}
         """By id; what `MemoryCallbacks` sends."""
 
@@ -62,7 +64,16 @@ class MemoryRuns:
                 self._letters[letter.id] = codec.letter_to_document(closed)
         for letter in desks.letters:
             self._letters[letter.id] = codec.letter_to_document(letter)
+        for input_hash in desks.forgotten:
+            self._memos.pop((run.tenant, input_hash), None)
+        for memo in desks.memos:
+            self._memos[(memo.tenant, memo.input_hash)] = codec.memo_to_document(memo)
         return self._write(replace(run, revision=run.revision + 1), drafts, now)
+
+    async def memo(self, tenant: str, input_hash: str, besides: str) -> Memo | None:
+        """See the port."""
+        document = self._memos.get((tenant, input_hash))
+        return codec.memo_from_document(document) if document and document["run_id"] != besides else None
 
     def _read(self, run_id: str) -> Run:
         return run_from_document(self._runs[run_id], self._productions[run_id])

@@ -15,11 +15,13 @@ from libs.kernel.ids import Ids
 from libs.store.database import Database
 from libs.store.errors import LOCK_TIMEOUT, sqlstate
 from services.runs.domain.desks import DeskChanges
+from services.runs.domain.memos import Memo
 from services.runs.domain.run import Draft, Event, Run, RunState
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
 from services.runs.store.postgres_callbacks import write_callback
 from services.runs.store.postgres_desks import write_desks
+from services.runs.store.postgres_memos import read_memo, write_memos
 from services.runs.store.tables import run_events, run_keys, runs
 
 _WHOLE = select(runs.c.document, runs.c.production)
@@ -64,8 +66,14 @@ class PostgresRuns:
                 return None
             await _append(tx, events)
             await write_desks(tx, run.id, desks, now)
+            await write_memos(tx, run.tenant, desks)
             await write_callback(tx, kept, events)
         return kept
+
+    async def memo(self, tenant: str, input_hash: str, besides: str) -> Memo | None:
+        """See the port."""
+        async with self._database.read() as tx:
+            return await read_memo(tx, tenant, input_hash, besides)
 
     async def get(self, run_id: str) -> Run | None:
         """See the port."""

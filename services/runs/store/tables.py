@@ -75,6 +75,15 @@ dead_letters = Table(
     Index("dead_letters_by_time", "created_at", "id"),
 )
 
+memos = Table(
+    "memos",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("input_hash", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("document", JSONB, nullable=False),
+)
+
 callbacks = Table(
     "callbacks",
     metadata,

@@ -13,8 +13,9 @@ from services.runs.compose import SCHEMA, VERSIONS
 from services.runs.domain import hearing
 from services.runs.domain.desks import DeskChanges
 from services.runs.domain.history import applied
+from services.runs.domain.memos import Memo
 from services.runs.domain.plan import MAIN
-from services.runs.domain.run import Draft, Failure, Node, Order, Result, Run, RunState
+from services.runs.domain.run import Artifact, Draft, Failure, Node, Order, Result, Run, RunState
 from services.runs.ports import Runs
 from services.runs.store.memory import MemoryRuns
 from services.runs.store.postgres import PostgresRuns
@@ -156,6 +157,28 @@ async def test_live_runs_are_the_work_of_the_ticks(runs: Runs) -> None:
     assert [run.id for run in await runs.live([RunState.PENDING], "", 10, productions=False)] == ["r1", "r2"]
     assert [run.id for run in await runs.live([RunState.PENDING], "r1", 10, productions=False)] == ["r2"]
     assert await runs.live([RunState.PENDING], "", 10, productions=True) == [replace(whole, last_sequence=1)]
+
+
+async def test_a_memo_is_another_runs_of_the_same_tenant(runs: Runs) -> None:
+    """RUN-5: written with the event that makes it, found by others of the tenant, the newest one; forgotten when it is
+    taken back; a slower writer writes none."""
+    for number in range(3):
+        await add(runs, new_run(f"r{number}"))
+    made = Result((Artifact("a" * 64, "image/png", 7),), output={"seed": 3}, degraded=True, dropped_inputs=("x",))
+    first, second = Memo("a", "h", "r0", "main", made), Memo("a", "h", "r1", "main", Result())
+    for memo in (first, second):
+        kept = await runs.get(memo.run_id)
+        assert kept is not None
+        assert await runs.save(kept, [Draft("told")], START, DeskChanges(memos=(memo,))) is not None
+        assert await runs.memo("a", "h", "r2") == memo
+    assert await runs.save(kept, [Draft("told")], START, DeskChanges(memos=(first,))) is None
+    assert await runs.memo("a", "h", "r1") is None
+    assert await runs.memo("b", "h", "") is None
+    assert await runs.memo("a", "other", "") is None
+    third = await runs.get("r2")
+    assert third is not None
+    await runs.save(third, [Draft("told")], START, DeskChanges(forgotten=("h", "never there")))
+    assert await runs.memo("a", "h", "") is None
 
 
 async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:

@@ -122,6 +122,8 @@ class FakeBudgets:
     spent: dict[str, Decimal] = field(default_factory=dict)
     over: set[str] = field(default_factory=set)
     """Holds that have ended."""
+    closed: set[str] = field(default_factory=set)
+    """Holds that were released before anybody took them."""
     told_soft: set[str] = field(default_factory=set)
 
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
@@ -138,6 +140,8 @@ class FakeBudgets:
     async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
         """All or nothing."""
         root = budget_id.partition("/")[0]
+        if hold_id in self.closed:
+            raise Fault.of("conflict", f"hold {hold_id} was released before it was taken")
         if hold_id in self.held and self.held[hold_id][1] != cost.amount:
             raise Fault.of("already_exists", f"hold {hold_id} is of another amount")
         if hold_id not in self.held:
@@ -149,6 +153,9 @@ class FakeBudgets:
 
     async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Sequence[str]:
         """Once."""
+        if hold_id not in self.held:
+            self.closed.add(hold_id)
+            return ()
         root, _ = self.held[hold_id]
         if hold_id not in self.over:
             self.over.add(hold_id)

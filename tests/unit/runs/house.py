@@ -50,7 +50,7 @@ class House:
     def beside(self, recorder: Recorder | None = None) -> Advance:
         """The ticks of another process over the same store."""
         recorder = recorder or Recorder(self.runs, Hub(self.runs), self.world)
-        hands = Hands(self.routing, self.budgets, Inspector(self.examiner), self.alerts, self.world)
+        hands = Hands(self.runs, self.routing, self.budgets, Inspector(self.examiner), self.alerts, self.world)
         return Advance(self.runs, self.routing, hands, self.plans, recorder, self.world)
 
     async def create(self, model: str = "clip", tenant: str = "a", **arguments: Any) -> Run:
