@@ -1,12 +1,13 @@
 """Create a Run: check what is asked for, then keep it with its first event in one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from services.runs.domain import hearing
-from services.runs.domain.plan import MAIN, Kind, Plan
+from services.runs.domain.expressions import expressions
+from services.runs.domain.plan import MAIN, Kind, Plan, Spec
 from services.runs.domain.reading.production import read_plan
 from services.runs.domain.run import Node, Order, Run, RunState
 from services.runs.ports import Routing, Runs
@@ -41,7 +42,7 @@ async def create_run(
         plan, faults = read_plan(production)
         if plan is None:
             raise Fault.invalid(*faults)
-        await _check_models(routing, tenant, plan)
+        await _check_models(routing, tenant, plan, [node["id"] for node in production["nodes"]])
         nodes = {spec.id: Node(spec.id, spec.kind.value) for spec in plan.nodes.values()}
         budget_id = f"run:{run_id}" if plan.budget is not None else ""
     now = world.clock.now()
@@ -59,29 +60,36 @@ async def create_run(
     return await runs.add(run, hearing.created(run), key, fingerprint, now)
 
 
-async def _check_models(routing: Routing, tenant: str, plan: Plan) -> None:
-    """Every model that a production names must be one that its tenant may use; what it is given is known only later."""
+async def _check_models(routing: Routing, tenant: str, plan: Plan, declared: Sequence[str]) -> None:
+    """Every model must be one that its tenant may use, take what is said of its input, and have a price (RUN-3).
+
+    What expressions will give is known only later: it is judged when a node begins.
+    """
     faults: list[tuple[str, str]] = []
-    asked: dict[str, str] = {}
-    for place, spec in enumerate(plan.nodes.values()):
+    for place, spec in enumerate(plan.nodes[name] for name in declared):
         made = spec.item if spec.kind is Kind.MAP and spec.item is not None else spec
-        if not made.model:
-            continue
-        if made.model not in asked:
-            asked[made.model] = await _why_not(routing, tenant, made.model)
-        if asked[made.model]:
-            faults.append((f"/production/nodes/{place}/{'node/' if made is not spec else ''}model", asked[made.model]))
+        if made.model:
+            pointer = f"/production/nodes/{place}{'/node' if made is not spec else ''}"
+            faults += [(f"{pointer}{field}", reason) async for field, reason in _objections(routing, tenant, made)]
     if faults:
         raise Fault.invalid(*faults)
 
 
-async def _why_not(routing: Routing, tenant: str, model: str) -> str:
-    """Why a model cannot be used, or "" if only the input that it was not given is wrong."""
+async def _objections(routing: Routing, tenant: str, spec: Spec) -> AsyncIterator[tuple[str, str]]:
+    """(field of the node, reason) of all that is wrong already."""
+    said = {name: value for name, value in spec.input.items() if not any(expressions(value))}
+    order = Order(spec.model, said, spec.degradation, spec.billing_mode)
     try:
-        await routing.validate(tenant, Order(model, {}))
+        estimate = await routing.validate(tenant, order)
     except Fault as fault:
-        if fault.code in ("model_not_published", "forbidden"):
-            return fault.message
         if fault.retryable:
             raise
-    return ""
+        if fault.code != "validation_failed":
+            yield "/model", fault.message
+        for error in fault.errors:
+            field = error.pointer.removeprefix("/input/").partition("/")[0]
+            if error.pointer.startswith("/input/") and field in said:
+                yield error.pointer, error.reason
+        return
+    if estimate.worst is None and not estimate.passing and len(said) == len(spec.input):
+        yield "/model", f"{spec.model} has no price: {estimate.reason}"

@@ -111,6 +111,8 @@ class Hands:
             if fault.retryable or fault.code in PASSING:
                 raise
             return hearing.refused(plan, run, node, failure_of(fault), now())
+        if estimate.passing:
+            return ()
         if estimate.worst is None:
             return hearing.held(plan, run, node, node.task_id, Unpriced(estimate.reason), now())
         fitting = attempts_that_fit(plan, node, estimate)

@@ -1,7 +1,7 @@
 """Run nodes again, on the same node with all its history, or tell what that would touch and cost (DLQ-1, STALE-1)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -10,7 +10,9 @@ from services.runs.app.command_run import Desk
 from services.runs.app.find_run import find_run
 from services.runs.app.plans import Plans
 from services.runs.domain import commands, facts
+from services.runs.domain.expressions import Unresolved
 from services.runs.domain.history import applied
+from services.runs.domain.inputs import prepared
 from services.runs.domain.money import order_of
 from services.runs.domain.plan import Kind
 from services.runs.domain.run import Draft, Node, Run, RunState
@@ -105,10 +107,14 @@ async def preview(desk: Desk, plans: Plans, run: Run, asked: Redrive) -> list[To
 async def _cost(desk: Desk, plans: Plans, run: Run, node: Node, effect: str) -> Money | None:
     """What one more Task of that node may cost at worst; nothing for what makes nothing or would begin anyway."""
     plan = plans.of(run)
-    if effect == "kept" or plan.spec(node.id).kind is not Kind.GENERATE or node.items or not node.input:
+    if effect == "kept" or plan.spec(node.id).kind is not Kind.GENERATE or node.items:
         return None
     try:
-        estimate = await desk.routing.validate(run.tenant, order_of(plan, run, node))
+        given = run.order.input if plan.single else prepared(plan, run, node)[0]
+    except Unresolved:  # what it names is made again too: it was much like this
+        given = dict(node.input)
+    try:
+        estimate = await desk.routing.validate(run.tenant, order_of(plan, run, replace(node, input=given)))
     except Fault:
         return None
     return estimate.worst

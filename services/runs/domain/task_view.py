@@ -56,6 +56,11 @@ class Estimate:
     attempts: int
     reason: str = ""
 
+    @property
+    def passing(self) -> bool:
+        """Whether it is only now that nobody can say: prices are away, or change at this moment."""
+        return self.worst is None and self.reason.partition(":")[0] in ("governance_backend_down", "revision_conflict")
+
 
 @dataclass(frozen=True, slots=True)
 class Held:

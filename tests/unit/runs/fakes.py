@@ -49,6 +49,10 @@ class FakeRouting:
         """Accept what the model's name does not forbid; two attempts at one unit each."""
         if order.model == "unknown":
             raise Fault.of("model_not_published", "no such model")
+        if order.input.get("duration_s") == 99:
+            raise Fault.invalid(
+                ("/input/duration_s", "needs 99 s, the model admits 15 s"), ("/input/prompt", "is required")
+            )
         if order.model in self.unpriced:
             return Estimate(None, 2, f"no supply of {order.model} has a price")
         return Estimate(PRICE * 2, 2)

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
 from services.runs.domain.checks import Facts
 from services.runs.domain.run import NodeState, RunState
@@ -209,6 +212,24 @@ async def test_what_is_broken_does_not_count_as_made() -> None:
 async def _sha_of(home: House, prompt: str) -> str:
     """What the fake provider makes of a prompt."""
     return digest(["frame", {"prompt": prompt}, "a/one"])
+
+
+async def test_what_can_never_run_is_refused_at_once() -> None:
+    """RUN-3: a model that is not published, a field that it does not take, a node that nobody can price; all together,
+    by JSON pointer, and nothing starts."""
+    home = house()
+    home.routing.unpriced.add("frame")
+    long = {"kind": "generate", "model": "clip", "input": {"prompt": "${item.prompt}", "duration_s": 99}}
+    bad = production({**CLIP, "model": "unknown"}, FRAME, GATE, {**fan_out(shots(2)), "node": long})
+    with pytest.raises(Fault) as caught:
+        await home.produce(bad)
+    told = {error.pointer: error.reason for error in caught.value.errors}
+    assert set(told) == {
+        "/production/nodes/0/model",
+        "/production/nodes/1/model",
+        "/production/nodes/3/node/input/duration_s",
+    }
+    assert await home.runs.page("a", [], None, "", 9) == []
 
 
 async def test_used_up_attempts_are_a_case_file() -> None:

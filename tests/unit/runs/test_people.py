@@ -149,8 +149,9 @@ async def test_a_soft_limit_slows_down_and_is_told_once() -> None:
 async def test_nothing_unpriced_runs() -> None:
     """COST-9, RUN-3: what nobody can price waits for a person, and calls nobody."""
     home = house()
+    run = await home.produce(production(FRAME))
     home.routing.unpriced.add("frame")
-    run = await home.carry(await home.produce(production(FRAME)))
+    run = await home.carry(run)
     (review,) = await home.reviews(run)
     assert (review.question.kind, home.routing.submitted) == ("unpriced", [])
     home.routing.unpriced.clear()
