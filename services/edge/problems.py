@@ -36,7 +36,7 @@ OPENAI_TYPES = {
     429: "rate_limit_error",
 }
 # Facts of `metadata` that callers may see beside the standard members.
-_TOLD = ("reference", "earliest", "gate", "param")
+_TOLD = ("reference", "gate", "param")
 
 
 def status_of(fault: Fault) -> int:
@@ -62,6 +62,8 @@ def problem(fault: Fault, request_id: str) -> dict[str, Any]:
     if fault.errors:
         body["errors"] = [{"pointer": error.pointer, "reason": redact(error.reason)} for error in fault.errors]
     body.update({name: fault.metadata[name] for name in _TOLD if name in fault.metadata})
+    if fault.metadata.get("earliest", "").isdecimal():
+        body["earliest"] = int(fault.metadata["earliest"])
     return body
 
 

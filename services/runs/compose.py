@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from services.runs.app.examine_artifacts import Inspector
 from services.runs.app.hands import Hands
 from services.runs.app.hub import Hub
 from services.runs.app.plans import Plans
+from services.runs.app.prune_history import prune_history
 from services.runs.app.recording import Recorder
 from services.runs.app.review_desk import ReviewDesk
 from services.runs.app.send_callbacks import SendCallbacks
@@ -100,6 +102,7 @@ def assemble(
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
     follow = Ticker("runs.follow", advance.follow_running, world=world, interval_s=settings.follow_interval_s)
     carry = Ticker("runs.carry", advance.carry_productions, world=world, interval_s=settings.follow_interval_s)
+    pruning = _pruning(runs, settings, world)
     watch = Ticker("runs.watch", hub.poll, world=world, interval_s=settings.watch_interval_s)
 
     def created() -> None:
@@ -124,11 +127,23 @@ def assemble(
             (REVIEWS, lambda server: add_ReviewServiceServicer_to_server(reviews, server)),
             (DEAD_LETTERS, lambda server: add_DeadLetterServiceServicer_to_server(letters, server)),
         ),
-        tickers=(submit, follow, carry, watch),
+        tickers=(submit, follow, carry, watch, *pruning),
     )
     if outbox is not None:
         _send(context, runs, outbox, settings, world)
     return context
+
+
+def _pruning(runs: Runs, settings: Settings, world: World) -> tuple[Ticker, ...]:
+    """Nothing is forgotten unless an operator says so."""
+    if settings.keep_events_days is None:
+        return ()
+    keep = timedelta(days=settings.keep_events_days)
+
+    async def prune() -> None:
+        await prune_history(runs, world, keep)
+
+    return (Ticker("runs.prune", prune, world=world, interval_s=settings.prune_interval_s),)
 
 
 def _send(context: ComposedContext, runs: Runs, outbox: Outbox, settings: Settings, world: World) -> None:

@@ -67,6 +67,13 @@ class Runs(Protocol):
         """What an equal node of that tenant gave in another Run than `besides`; written by `save` alone (RUN-5)."""
         ...
 
+    async def prune(self, before: datetime, size: int) -> int:
+        """Forget all events but the last one of at most `size` Runs that ended before `before`; answers of how many.
+
+        Runs that ended as dead letters keep theirs: they are case files, and may be redriven (DLQ-1).
+        """
+        ...
+
     async def last_sequences(self, run_ids: Sequence[str]) -> Mapping[str, int]:
         """The newest sequence of each Run that exists."""
         ...

@@ -9,6 +9,8 @@ from libs.host.hints import hints_on
 from libs.host.placement import PlacementError
 from libs.store.sealing import check_keys
 
+LONGEST_DAYS = 36_500
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -17,6 +19,7 @@ class Settings:
     `blobs_address` is a directory or an `s3://` address.
     `allow_private_urls`: callbacks may lead anywhere, for development alone.
     `secrets_key` seals secrets at rest; where it is absent a key lies in the data directory.
+    `keep_events_days`: so long after a Run's end its events are kept; None = for ever.
     `hints`: whether ticks and streams are woken before their next look (POINTSMAN_HINTS).
     """
 
@@ -30,11 +33,14 @@ class Settings:
     allow_private_urls: bool = False
     data_directory: str = "./.pointsman"
     secrets_key: str = ""
+    keep_events_days: float | None = None
+    prune_interval_s: float = 3600.0
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
         """Read POINTSMAN_DATABASE_URL, POINTSMAN_HINTS, POINTSMAN_BLOBS (default: `blobs` under POINTSMAN_DATA),
-        POINTSMAN_ALLOW_PRIVATE_URLS and POINTSMAN_SECRETS_KEY. PlacementError for a key that is none."""
+        POINTSMAN_ALLOW_PRIVATE_URLS, POINTSMAN_KEEP_EVENTS_DAYS and POINTSMAN_SECRETS_KEY. PlacementError for a key
+        or a number of days that is none."""
         keys = env.get("POINTSMAN_SECRETS_KEY", "").strip()
         try:
             check_keys(keys)
@@ -47,4 +53,18 @@ class Settings:
             allow_private_urls=allows_private(env),
             data_directory=env.get("POINTSMAN_DATA") or "./.pointsman",
             secrets_key=keys,
+            keep_events_days=_days(env.get("POINTSMAN_KEEP_EVENTS_DAYS", "").strip()),
         )
+
+
+def _days(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        days = float(text)
+    except ValueError:
+        days = 0.0
+    if not 0 < days < LONGEST_DAYS:  # NaN is not
+        said = f"POINTSMAN_KEEP_EVENTS_DAYS is {text!r}; give a number of days above 0, or leave it out to keep all"
+        raise PlacementError(said)
+    return days

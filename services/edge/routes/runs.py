@@ -191,7 +191,8 @@ class RunRoutes:
             ),
             Operation(
                 "listRunEvents", "GET", f"{one}/events", self.events, "Events after a cursor, in order.", USERS,
-                answer=shapes.EventPage, codes=("malformed_request", "not_found", "validation_failed"),
+                answer=shapes.EventPage,
+                codes=("malformed_request", "not_found", "history_pruned", "validation_failed"),
                 parameters=(AFTER, Parameter("limit", "At most this many.", PAGING[0].schema)),
             ),
             Operation(

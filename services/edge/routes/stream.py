@@ -76,6 +76,8 @@ class StreamRoutes:
             raise Fault.of("malformed_request", f"cursor {after} lies ahead of the newest event, {newest}")
         if run.status in FINISHED and after == newest:
             return nothing()
+        if run.status in FINISHED:  # whose history may be pruned: a status can be told only before the stream begins
+            await self._runs.events(asked.tenant, run_id, after, 1)
         feed = self._runs.follow(asked.tenant, run_id, after)
         return EventStream(asked.request, self._lines(asked.caller, feed), self._metrics)
 
@@ -112,8 +114,8 @@ class StreamRoutes:
             Operation(
                 "streamRunEvents", "GET", "/v1/runs/{run_id}/stream", self.stream,
                 "Server-sent events, until the Run is terminal or paused; 204 when it is finished and nothing is new.",
-                USERS, media=EVENT_STREAM, parameters=(cursor, AFTER), codes=("malformed_request", "not_found"),
-                also=(204,), head=False,
+                USERS, media=EVENT_STREAM, parameters=(cursor, AFTER), also=(204,), head=False,
+                codes=("malformed_request", "not_found", "history_pruned"),
             ),
         )  # fmt: skip
 

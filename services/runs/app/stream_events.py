@@ -12,10 +12,11 @@ BATCH = 500
 
 
 async def list_events(runs: Runs, tenant: str, run_id: str, after: int, size: int) -> list[Event]:
-    """Events above `after`, at most `size`. Fault malformed_request for a cursor that lies ahead (SSE-5)."""
+    """Events above `after`, at most `size`. Faults (SSE-5): malformed_request for a cursor that lies ahead;
+    history_pruned for one before what is kept."""
     run = await find_run(runs, tenant, run_id)
     _check_cursor(after, run.last_sequence)
-    return await runs.events(run_id, after, size)
+    return _unbroken(await runs.events(run_id, after, size), after)
 
 
 async def stream_events(runs: Runs, hub: Hub, tenant: str, run_id: str, after: int) -> AsyncIterator[list[Event]]:
@@ -27,7 +28,7 @@ async def stream_events(runs: Runs, hub: Hub, tenant: str, run_id: str, after: i
         run = await find_run(runs, tenant, run_id)
         _check_cursor(after, run.last_sequence)
         while True:
-            while batch := await runs.events(run_id, after, BATCH):
+            while batch := _unbroken(await runs.events(run_id, after, BATCH), after):
                 yield batch
                 after = batch[-1].sequence
             run = await find_run(runs, tenant, run_id)
@@ -36,6 +37,14 @@ async def stream_events(runs: Runs, hub: Hub, tenant: str, run_id: str, after: i
             if run.state in RESTING_STATES:
                 return
             await hub.wait(run_id, after)
+
+
+def _unbroken(events: list[Event], after: int) -> list[Event]:
+    """Sequences rise by 1 (EVENT-1): where the next one is not there, it is no longer kept."""
+    if events and events[0].sequence != after + 1:
+        earliest = events[0].sequence
+        raise Fault.of("history_pruned", f"events before {earliest} are pruned", metadata={"earliest": str(earliest)})
+    return events
 
 
 def _check_cursor(after: int, last: int) -> None:

@@ -67,6 +67,8 @@ LIVE_STATES = frozenset({RunState.PENDING, RunState.RUNNING, RunState.PAUSED})
 RESTING_STATES = frozenset(RunState) - {RunState.PENDING, RunState.RUNNING}
 """Terminal or paused: a join answers and a stream ends."""
 TERMINAL_STATES = RESTING_STATES - {RunState.PAUSED}
+PRUNABLE_STATES = TERMINAL_STATES - {RunState.DEAD_LETTER}
+"""The history of a case file stays for as long as the Run (DLQ-1)."""
 
 TERMINAL_KINDS: Mapping[RunState, str] = {
     RunState.SUCCEEDED: "run_completed",

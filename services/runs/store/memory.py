@@ -12,7 +12,7 @@ from libs.kernel.ids import Ids
 from services.runs.domain.callbacks import Callback, callback_of
 from services.runs.domain.desks import RANKS, DeadLetter, DeskChanges, Review, ReviewState
 from services.runs.domain.memos import Memo
-from services.runs.domain.run import Draft, Event, Run, RunState
+from services.runs.domain.run import PRUNABLE_STATES, Draft, Event, Run, RunState
 from services.runs.store import codec
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
@@ -114,6 +114,18 @@ class MemoryRuns:
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """See the port."""
         return [event for event in self._events.get(run_id, ()) if event.sequence > after][:size]
+
+    async def prune(self, before: datetime, size: int) -> int:
+        """See the port."""
+        old = (
+            events
+            for run_id, events in sorted(self._events.items())
+            if self._runs[run_id]["state"] in PRUNABLE_STATES and len(events) > 1 and events[-1].created_at < before
+        )
+        pruned = list(islice(old, size))
+        for events in pruned:
+            del events[:-1]
+        return len(pruned)
 
     async def last_sequences(self, run_ids: Sequence[str]) -> Mapping[str, int]:
         """See the port."""

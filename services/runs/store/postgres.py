@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_once
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -16,7 +16,7 @@ from libs.store.database import Database
 from libs.store.errors import LOCK_TIMEOUT, sqlstate
 from services.runs.domain.desks import DeskChanges
 from services.runs.domain.memos import Memo
-from services.runs.domain.run import Draft, Event, Run, RunState
+from services.runs.domain.run import PRUNABLE_STATES, Draft, Event, Run, RunState
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
 from services.runs.store.postgres_callbacks import write_callback
@@ -111,6 +111,24 @@ class PostgresRuns:
         async with self._database.read() as tx:
             rows = (await tx.execute(query.order_by(run_events.c.sequence).limit(size))).all()
         return [Event(row.id, row.run_id, row.sequence, row.kind, row.data, row.created_at) for row in rows]
+
+    async def prune(self, before: datetime, size: int) -> int:
+        """See the port. One Run a transaction; its row is locked, so a redrive comes before or after."""
+        ended = runs.c.state.in_(PRUNABLE_STATES) & (runs.c.earliest < runs.c.last_sequence)
+        last = (run_events.c.run_id == runs.c.id) & (run_events.c.sequence == runs.c.last_sequence)
+        old = select(runs.c.id).join(run_events, last).where(ended, run_events.c.created_at < before)
+        async with self._database.read() as tx:
+            found = (await tx.execute(old.order_by(runs.c.id).limit(size))).scalars().all()
+        pruned = 0
+        for run_id in found:
+            async with self._database.unit() as tx:
+                kept = update(runs).where(runs.c.id == run_id, ended).values(earliest=runs.c.last_sequence)
+                earliest = (await tx.execute(kept.returning(runs.c.earliest))).scalar_one_or_none()
+                if earliest is not None:
+                    lost = (run_events.c.run_id == run_id) & (run_events.c.sequence < earliest)
+                    await tx.execute(delete(run_events).where(lost))
+                    pruned += 1
+        return pruned
 
     async def last_sequences(self, run_ids: Sequence[str]) -> Mapping[str, int]:
         """See the port."""

@@ -16,12 +16,20 @@ runs = Table(
     Column("last_sequence", BigInteger, nullable=False),
     Column("document", JSONB, nullable=False),
     Column("production", JSONB(none_as_null=True)),
+    Column("earliest", BigInteger, nullable=False, server_default="1"),
     Index("runs_of_tenant", "tenant", "id"),
     Index("runs_live", "state", "id", postgresql_where=text("state IN ('pending', 'running', 'paused')")),
     Index(
         "productions_live",
         "id",
         postgresql_where=text("production IS NOT NULL AND state IN ('pending', 'running', 'paused')"),
+    ),
+    Index(
+        "runs_prunable",
+        "id",
+        postgresql_where=text(
+            "state IN ('succeeded', 'failed', 'timed_out', 'cancelled') AND earliest < last_sequence"
+        ),
     ),
 )
 

@@ -27,6 +27,8 @@ class FakeRuns(RunsServiceServicer):
         self.created: list[runs_service_pb2.CreateRunRequest] = []
         self.identities: list[Any] = []
         self.streams = 0
+        self.earliest: dict[str, int] = {}
+        """By Run: the sequence of the first event that is kept."""
         self.changed = asyncio.Condition()
         self.refusal: Fault | None = None
         self.open = asyncio.Event()
@@ -182,6 +184,10 @@ class FakeRuns(RunsServiceServicer):
         after = request.after_sequence
         if after > run.last_sequence:
             raise Fault.of("malformed_request", f"cursor {after} lies ahead")
+        earliest = self.earliest.get(run.id, 1)
+        if after + 1 < earliest:
+            told = {"earliest": str(earliest)}
+            raise Fault.of("history_pruned", f"events before {earliest} are pruned", metadata=told)
         events = self.events[run.id]
         if not request.follow:
             yield runs_service_pb2.StreamRunEventsResponse(events=events[after : after + request.page_size])

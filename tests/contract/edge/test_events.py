@@ -147,6 +147,25 @@ async def test_events_come_as_they_are_committed(edge: EdgeHouse) -> None:
     assert second.ended
 
 
+async def test_what_is_pruned_is_gone(edge: EdgeHouse) -> None:
+    """SSE-5: before the earliest event both doors answer 410 and name it, and no stream has begun; from there on they
+    answer as ever."""
+    edge.runs.add("r1", "default", state=run_pb2.RunState.RUN_STATE_RUNNING)
+    edge.runs.succeed("r1", "ab" * 32)
+    edge.runs.earliest["r1"] = 3
+    async with edge.admin as client:
+        for path in ("/v1/runs/r1/events", "/v1/runs/r1/stream"):
+            for after in ({}, {"after": 1}):
+                gone = await client.get(path, params=after)
+                assert (gone.status_code, gone.json()["code"], gone.json()["earliest"]) == (410, "history_pruned", 3)
+            assert (await client.get(path, params={"after": "x"})).status_code == 400
+            assert (await client.get(path, params={"after": 5})).status_code == 400
+        page = (await client.get("/v1/runs/r1/events", params={"after": 2})).json()
+        assert [event["sequence"] for event in page["events"]] == [3, 4]
+        assert "id: 3" in (await client.get("/v1/runs/r1/stream", params={"after": 2})).text
+        assert (await client.get("/v1/runs/r1/stream", params={"after": 4})).status_code == 204
+
+
 async def test_a_paused_run_closes_its_stream(edge: EdgeHouse) -> None:
     """SSE-2: at run_paused the server closes; the client may come back."""
     edge.runs.add("r1", "default", state=run_pb2.RunState.RUN_STATE_RUNNING)

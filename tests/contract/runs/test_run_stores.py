@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -179,6 +180,42 @@ async def test_a_memo_is_another_runs_of_the_same_tenant(runs: Runs) -> None:
     assert third is not None
     await runs.save(third, [Draft("told")], START, DeskChanges(forgotten=("h", "never there")))
     assert await runs.memo("a", "h", "") is None
+
+
+async def ended(runs: Runs, run_id: str, kind: str, at: datetime) -> None:
+    """A Run of three events, the last of which is its end."""
+    kept, _ = await add(runs, new_run(run_id))
+    drafts = [Draft("run_started"), Draft(kind, {"cost": None, "error": None})]
+    await runs.save(applied(kept, drafts, at), drafts, at, NOTHING)
+
+
+async def test_old_histories_are_forgotten_but_for_their_end(runs: Runs) -> None:
+    """SSE-5: of Runs that ended before a time the last event stays; the Run, its numbering, and whatever is live, newer
+    or a case file (DLQ-1) are untouched; a redriven one goes on with the next number and is pruned again."""
+    later = START + timedelta(days=30)
+    for run_id, kind, at in (
+        ("r1", "run_completed", START),
+        ("r2", "run_cancelled", START),
+        ("r3", "run_dead_lettered", START),
+        ("r4", "run_completed", later),
+    ):
+        await ended(runs, run_id, kind, at)
+    await add(runs, new_run("r5"))
+    before = await runs.get("r1")
+    assert before is not None
+    assert await runs.prune(START + timedelta(seconds=1), 1) == 1
+    assert await runs.prune(START + timedelta(seconds=1), 9) == 1
+    assert await runs.prune(START + timedelta(seconds=1), 9) == 0
+    kept = {
+        name: [event.sequence for event in await runs.events(name, 0, 9)] for name in ("r1", "r2", "r3", "r4", "r5")
+    }
+    assert kept == {"r1": [3], "r2": [3], "r3": [1, 2, 3], "r4": [1, 2, 3], "r5": [1]}
+    assert await runs.get("r1") == before
+    drafts = [Draft("told"), Draft("run_completed", {"cost": None, "error": None})]
+    await runs.save(before, drafts, START, NOTHING)
+    assert [event.sequence for event in await runs.events("r1", 0, 9)] == [3, 4, 5]
+    assert await runs.prune(later, 9) == 1
+    assert [event.sequence for event in await runs.events("r1", 0, 9)] == [5]
 
 
 async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
