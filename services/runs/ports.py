@@ -56,7 +56,8 @@ class Runs(Protocol):
         ...
 
     async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
-        """Productions, or single generations, in those states with an id above `after`, oldest first."""
+        """Productions, or single generations, in those states with an id above `after`, oldest first. No state that
+        ends a Run."""
         ...
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any, cast
 
-from sqlalchemy import RowMapping, select, text, update
+from sqlalchemy import select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -38,7 +38,7 @@ class PostgresCapacityStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._lane = database.lane()
+        self._lane, self._looking = database.lane(), database.lane(by_index=True)
         self._group: Gathering[Ask, Answer] = Gathering(self._decide, lambda ask: ask.lease_id)
         self._windows = Windows()
 
@@ -112,12 +112,10 @@ class PostgresCapacityStore:
 
     async def figures(self) -> list[Figure]:
         """Every declared level, in one snapshot; the windows of a busy minute may be a second older."""
-        query = select(tables.level).where(~tables.level.c.retired)
         windows = self._windows.lent(asyncio.get_running_loop().time())
-        async with self._database.read() as tx:
-            levels = [_level(row) for row in (await tx.execute(query)).mappings()]
-            found = await tx.execute(text(sql.FIGURES if windows is None else sql.LIVE_FIGURES))
-            counts = [_count(row) for row in found.mappings()]
+        *rows, last = await self._looking.fetch(sql.LOOK if windows is None else sql.LIVE_LOOK)
+        levels = list(map(_level, rows))
+        counts = [Count(**told) for told in last["counts"]]
         if windows is None:
             self._windows.keep(counts, asyncio.get_running_loop().time())
         counts += windows or ()
@@ -158,17 +156,17 @@ class PostgresCapacityStore:
     async def sweep(self) -> frozenset[Subject]:
         """End what lapsed, forget what ended long ago."""
         freed: set[Subject] = set()
-        async with self._database.unit() as tx:
-            for row in await tx.execute(text(sql.SWEEP)):
-                freed.update((Subject(Kind.GLOBAL, row.kind), Subject(Kind.CHANNEL, row.channel_id)))
-                freed.add(Subject(Kind.SUPPLY, row.supply_id))
-            await tx.execute(text(sql.FORGET))
+        for row in await self._looking.fetch(sql.SWEEP):
+            freed.update((Subject(Kind.GLOBAL, row["kind"]), Subject(Kind.CHANNEL, row["channel_id"])))
+            freed.add(Subject(Kind.SUPPLY, row["supply_id"]))
+        await self._looking.fetch(sql.FORGET)
         return frozenset(freed)
 
     async def close(self) -> None:
         """Answer who waits, close the connections."""
         await self._group.close()
         await self._lane.close()
+        await self._looking.close()
         await self._database.close()
 
 
@@ -178,7 +176,7 @@ async def _hear(tx: AsyncConnection, health: Mapping[Subject, HealthLimit]) -> N
         await tx.execute(text(sql.HEAR), rows)
 
 
-def _level(row: RowMapping) -> Level:
+def _level(row: Any) -> Level:
     health = None
     if row["health_revision"] is not None:
         health = HealthLimit(row["health_epoch"], row["health_revision"], row["health_limit"])
@@ -208,7 +206,3 @@ def _row(level: Level) -> dict[str, object]:
 
 def _lease(row: Any) -> Lease:
     return Lease(**{name: row[name] for name in tables.lease.c.keys()})  # noqa: SIM118 # a column collection, no dict
-
-
-def _count(row: RowMapping) -> Count:
-    return Count(**{name: row[name] for name in Count.__slots__})

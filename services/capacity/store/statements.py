@@ -42,6 +42,13 @@ GROUP BY kind, channel_id, supply_id, channel_epoch, supply_epoch
 """
 """The same without the windows."""
 
+LOOK, LIVE_LOOK = (
+    "SELECT level.*, NULL::jsonb AS counts FROM level WHERE NOT retired"
+    f" UNION ALL SELECT (NULL::level).*, coalesce(jsonb_agg(counted), '[]') FROM ({figures}) AS counted"
+    for figures in (FIGURES, LIVE_FIGURES)
+)
+"""The declared levels, and a last row with the counts, or those without windows: one snapshot in one round trip."""
+
 KNOWN = "SELECT lease.*, server_time() AS now FROM lease WHERE id = :id"
 
 LIVE = """

@@ -43,6 +43,13 @@ RECORDS = " UNION ALL ".join(
 )
 
 
+COOLED = " UNION ALL ".join(
+    f"SELECT '{kind.value}' AS kind, id FROM {table.name}"
+    f" WHERE state = '{State.CIRCUIT_OPEN.value}' AND cooldown_until <= $1"
+    for kind, table in HEALTH.items()
+)
+
+
 class PostgresHealthStore:
     """ports.HealthStore over one Database."""
 
@@ -68,12 +75,7 @@ class PostgresHealthStore:
 
     async def cooled(self, now: datetime) -> list[Subject]:
         """Open circuits whose cooldown is over."""
-        found: list[Subject] = []
-        async with self._database.read() as tx:
-            for kind, table in HEALTH.items():
-                due = (table.c.state == State.CIRCUIT_OPEN.value) & (table.c.cooldown_until <= now)
-                found += [Subject(kind, row.id) for row in await tx.execute(select(table.c.id).where(due))]
-        return sorted(found)
+        return sorted(Subject(Kind(row["kind"]), row["id"]) for row in await self._looking.fetch(COOLED, now))
 
     async def events(self, subject: Subject | None, after: int, limit: int) -> list[Recorded]:
         """History, oldest first."""

@@ -25,6 +25,13 @@ from services.runs.store.postgres_memos import read_memo, write_memos
 from services.runs.store.tables import run_events, run_keys, runs
 
 _WHOLE = select(runs.c.document, runs.c.production)
+_LIVE = (
+    "SELECT document, production FROM runs WHERE state = ANY($1) AND state IN ('pending', 'running', 'paused')"
+    " AND id > $2 AND production IS {} ORDER BY id LIMIT $3"
+)
+"""The states that are said outright are those of the partial indexes: a plan for any states could not use them."""
+LIVE = {False: _LIVE.format("NULL"), True: _LIVE.format("NOT NULL")}
+"""By whether productions are asked for. Ticks ask several times a second, mostly in vain: a lane makes that cheap."""
 
 
 class PostgresRuns:
@@ -32,6 +39,7 @@ class PostgresRuns:
 
     def __init__(self, database: Database, ids: Ids) -> None:
         self._database = database
+        self._looking = database.lane(by_index=True)
         self._ids = ids
 
     async def add(
@@ -96,9 +104,8 @@ class PostgresRuns:
 
     async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
         """See the port."""
-        kind = runs.c.production.is_not(None) if productions else runs.c.production.is_(None)
-        query = _WHOLE.where(runs.c.state.in_(states), runs.c.id > after, kind)
-        return await self._many(query.order_by(runs.c.id).limit(size))
+        rows = await self._looking.fetch(LIVE[productions], [state.value for state in states], after, size)
+        return [run_from_document(row["document"], row["production"]) for row in rows]
 
     async def _many(self, query: Any) -> list[Run]:
         async with self._database.read() as tx:
