@@ -17,15 +17,15 @@ WORDS_PER_MINUTE = 165
 VOICES = {
     "alloy": "en-us",
     "ash": "en-us+m2",
-    "ballad": "en-gb+m4",
+    "ballad": "en+m4",
     "coral": "en-us+f2",
     "echo": "en-us+m1",
-    "fable": "en-gb",
+    "fable": "en",
     "nova": "en-us+f3",
     "onyx": "en-us+m7",
-    "sage": "en-gb+f1",
+    "sage": "en+f1",
     "shimmer": "en-us+f4",
-    "verse": "en-gb+m3",
+    "verse": "en+m3",
 }
 
 

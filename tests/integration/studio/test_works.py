@@ -7,6 +7,8 @@ import wave
 import pytest
 from PIL import Image
 
+from services.studio.media.voice import VOICES
+
 SEEDREAM = "doubao-seedream-4-0-250828"
 
 
@@ -97,6 +99,14 @@ async def test_speech_is_audible_and_longer_for_more_words(caller):
     assert 0.3 < short < quick < long < 10
     assert min(loud, chinese_loud) > 1000
     assert chinese > 0.3
+
+
+@pytest.mark.parametrize("voice", sorted(VOICES))
+async def test_each_of_the_eleven_voices_speaks(caller, voice):
+    """A voice that is offered is there: espeak-ng knows every name that we give it."""
+    seconds, loud = heard(await say(caller, input="Good morning.", voice=voice, response_format="wav"))
+    assert seconds > 0.3
+    assert loud > 1000
 
 
 async def test_speech_in_mp3_is_charged_by_characters(caller):
