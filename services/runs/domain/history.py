@@ -13,8 +13,10 @@ from typing import Any
 
 from libs.kernel.canonical import plain
 from services.runs.domain import facts
+from services.runs.domain.expressions import references
 from services.runs.domain.merging import layered
 from services.runs.domain.nodes_history import NODE_EVENTS
+from services.runs.domain.reading.links import EXPRESSED
 from services.runs.domain.run import (
     TERMINAL_KINDS,
     Draft,
@@ -265,9 +267,10 @@ def run_result(run: Run) -> Result:
     return Result(tuple(artifact for node in last for artifact in node.artifacts), output)
 
 
-def _named(node: Data) -> Iterable[str]:
-    needs: Iterable[str] = node.get("needs") or ()
-    return needs
+def _named(node: Data) -> set[str]:
+    """The nodes that a node of a document needs: those it names, and those of its expressions."""
+    parts = (node, node.get("node") or {})
+    return {*(node.get("needs") or ()), *references([part.get(field) for part in parts for field in EXPRESSED])}
 
 
 _RUN_EVENTS: Mapping[str, Step] = {

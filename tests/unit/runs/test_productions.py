@@ -76,6 +76,16 @@ async def test_an_episode_from_its_document_to_its_release() -> None:
     await home.rebuilds(run)
 
 
+async def test_the_result_of_a_production_is_what_nothing_else_takes_up() -> None:
+    """EVENT-3: a node that others name in an expression alone is a step on the way like one in their `needs`."""
+    home = house()
+    run = await home.carry(await home.produce(episode()))
+    run = await home.decide(await home.decide(run, "approve"), "approve")
+    assert run.result is not None
+    assert run.result.artifacts == run.nodes["film"].artifacts
+    await home.rebuilds(run)
+
+
 async def test_technical_errors_are_tried_again_and_content_is_not() -> None:
     """RUN-4, DLQ-1: the same input again after a pause, within the attempts; what was refused is a case file."""
     home = house()
