@@ -114,8 +114,8 @@ async def test_idle_streams_hold_no_connection(two: list[Replica], pg_url: str) 
         return not held
 
     try:
-        for first in range(0, STREAMS, 50):  # opening is no idleness: who waits long for a connection is refused
-            wave = streams[first : first + 50]
+        for first in range(0, STREAMS, POOL):  # opening is no idleness: who waits long for a connection is refused
+            wave = streams[first : first + POOL]
             tasks += [asyncio.create_task(stream.run()) for stream in wave]
             await eventually(lambda wave=wave: all(stream.events for stream in wave), 60)
         for _ in range(5):

@@ -57,11 +57,13 @@ async def test_a_stack_that_is_killed_in_a_burst_submits_nothing_twice(pg_url: s
         "ROUTING_HEARTBEAT_S": "0.8",
     }
     config = replace(StudioConfig.default().adjusted(queue_s=0.0, render_s=0.5), render=Render(scale=0.25))
-    channels = Channels.from_env({"PEER_ROUTING": f"unix:{socket}"}, registry=LoopbackRegistry(), caller="runs")
-    async with channels, Studio(config, tmp_path / "studio") as studio, aiohttp.ClientSession() as session:
+    peers = {"PEER_ROUTING": f"unix:{socket}"}
+    channels = Channels.from_env(peers, registry=LoopbackRegistry(), caller="runs")
+    desk = Channels.from_env(peers, registry=LoopbackRegistry(), caller="edge")
+    async with channels, desk, Studio(config, tmp_path / "studio") as studio, aiohttp.ClientSession() as session:
         names = [f"t{number:02}" for number in range(16)]
         async with contexts(env, ready):
-            await _apply(channels, studio, tmp_path)
+            await _apply(desk, studio, tmp_path)
             for name in names:
                 await _submit(channels, name)
 
