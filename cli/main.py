@@ -16,6 +16,7 @@ from cli.commands.classify import classify
 from cli.commands.dead_letters import dead_letters
 from cli.commands.demo import demo
 from cli.commands.doctor import doctor
+from cli.commands.drill import drill
 from cli.commands.explain import explain
 from cli.commands.health import health
 from cli.commands.invoke import invoke
@@ -65,7 +66,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
     context.obj = Session(url, key, data)
 
 
-STARTING = (up, demo)
+STARTING = (up, demo, drill)
 ASKING = (run, invoke, models, explain, whatif)
 OPERATING = (catalog, supply, health, capacity, budget, alerts, attempt, review, dead_letters, keys, webhooks, doctor)
 OFFLINE = (adapters, classify, prices, certs)

@@ -9,7 +9,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,11 @@ class StageError(Exception):
 class Stage:
     """`async with Stage(folder) as stage`: `stage.api` is the product, `stage.lab` the providers' control."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, catalog: Path = CATALOG, more: Mapping[str, str] | None = None) -> None:
+        """`more` are settings of the stack."""
         self.folder = folder
+        self._catalog = catalog
+        self._more = dict(more or {})
         self.data = folder / f"stack-{os.getpid()}"
         self.log = folder / "stack.log"
         self._ports = free_ports(3)
@@ -57,16 +60,22 @@ class Stage:
         await self.lab.__aexit__()
         await self._stop()
 
+    async def restart(self, meanwhile: Callable[[], None]) -> None:
+        """Stop the stack, do something to what it left behind, and start it again on the same ports."""
+        await self._stop()
+        meanwhile()
+        await self._start()
+
     async def _start(self) -> None:
         ready = self.folder / "ready"
         ready.unlink(missing_ok=True)
         http, grpc, studio = self._ports
         arguments = ("--http", f"127.0.0.1:{http}", "--grpc", f"127.0.0.1:{grpc}", "--studio-port", str(studio))
-        verb = ("up", "--data", str(self.data), *arguments, "--catalog", str(CATALOG), "--ready-file", str(ready))
+        verb = ("up", "--data", str(self.data), *arguments, "--catalog", str(self._catalog), "--ready-file", str(ready))
         with self.log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *direct().command(Path(sys.executable), ["-m", "cli", *verb], signal.SIGKILL),
-                env=stage_environment(os.environ),
+                env={**stage_environment(os.environ), **self._more},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

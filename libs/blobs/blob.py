@@ -9,6 +9,7 @@ Laws:
 import hashlib
 import re
 from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -105,3 +106,19 @@ async def verified(sha256: str, chunks: AsyncIterator[bytes]) -> bytes:
     if hashlib.sha256(content).hexdigest() != sha256:
         raise CorruptBlob(f"blob {sha256} is damaged")
     return content
+
+
+async def whole(sha256: str, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks as they come, the last one only once all together are those of the name: damaged bytes arrive nowhere
+    as if they were whole. CorruptBlob in place of the last one."""
+    digest, held = hashlib.sha256(), b""
+    async with aclosing(chunks):  # type: ignore[type-var]  # a generator, as `Blobs.open` gives it
+        async for chunk in chunks:
+            digest.update(chunk)
+            if held:
+                yield held
+            held = chunk
+    if digest.hexdigest() != sha256:
+        raise CorruptBlob(f"blob {sha256} is damaged")
+    if held:
+        yield held

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from obstore.store import MemoryStore, S3Store
 
-from libs.blobs.blob import Blob, Blobs, CorruptBlob
+from libs.blobs.blob import Blob, Blobs, CorruptBlob, whole
 from libs.blobs.bucket import BucketBlobs
 from libs.blobs.local import LocalBlobs
 from libs.faults.fault import Fault
@@ -35,6 +35,12 @@ async def stream(*pieces: bytes, then: BaseException | None = None) -> AsyncIter
 
 async def collected(chunks: AsyncIterator[bytes]) -> bytes:
     return b"".join([chunk async for chunk in chunks])
+
+
+async def into(seen: list[bytes], chunks: AsyncIterator[bytes]) -> None:
+    """Keep the chunks that come, also where they break off."""
+    async for chunk in chunks:
+        seen.append(chunk)
 
 
 def files(folder: Path) -> list[str]:
@@ -197,6 +203,22 @@ async def test_damage_is_found_when_asked(tmp_path: Path) -> None:
         await blobs.read(NAME)
     with pytest.raises(CorruptBlob):
         await anext(blobs.open(NAME, verify=True))
+
+
+async def test_damage_is_found_while_it_is_read(tmp_path: Path) -> None:
+    """RUN-7: bytes that changed on the medium go out, but never to their end; sound ones go out whole."""
+    blobs = LocalBlobs(tmp_path)
+    name = (await blobs.put(BIG)).sha256
+    assert await collected(whole(name, blobs.open(name))) == BIG
+    path = tmp_path / name[:2] / name
+    path.chmod(0o644)
+    path.write_bytes(BIG[:-1] + b"!")
+    seen: list[bytes] = []
+    with pytest.raises(CorruptBlob):
+        await into(seen, whole(name, blobs.open(name)))
+    assert 0 < len(b"".join(seen)) < len(BIG)
+    empty = (await blobs.put(b"")).sha256
+    assert await collected(whole(empty, blobs.open(empty))) == b""
 
 
 async def test_bytes_are_never_seen_without_their_type(tmp_path: Path) -> None:
