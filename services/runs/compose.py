@@ -19,6 +19,7 @@ from pointsman.runs.v1.dead_letter_service_pb2_grpc import add_DeadLetterService
 from pointsman.runs.v1.review_service_pb2_grpc import add_ReviewServiceServicer_to_server
 from pointsman.runs.v1.runs_service_pb2_grpc import add_RunsServiceServicer_to_server
 from services.runs.app.advance_runs import Advance
+from services.runs.app.check_standing import Standing
 from services.runs.app.command_run import Desk
 from services.runs.app.examine_artifacts import Inspector
 from services.runs.app.hands import Hands
@@ -33,7 +34,7 @@ from services.runs.peers.budgets import BudgetsPeer
 from services.runs.peers.examiner import BlobExaminer
 from services.runs.peers.receivers import HttpReceivers
 from services.runs.peers.routing import RoutingPeer
-from services.runs.ports import Callbacks, Desks, Examiner, Random, Receivers, Runs, WebhookSecrets
+from services.runs.ports import Alerts, Callbacks, Desks, Examiner, Random, Receivers, Routing, Runs, WebhookSecrets
 from services.runs.servicer.callbacks import CallbackServicer
 from services.runs.servicer.desks import DeadLetterServicer, ReviewServicer
 from services.runs.servicer.runs import RunsServicer, Wakes
@@ -96,13 +97,12 @@ def assemble(
     routing = RoutingPeer(channels.to("routing"))
     budgets, alerts = BudgetsPeer(channels.to("cost_quote")), AlertsPeer(channels.to("routing"))
     hub = Hub(runs, hints=settings.hints)
-    plans, recorder = Plans(), Recorder(runs, hub, world)
+    plans, recorder = Plans(), Recorder(runs, hub, world, alerts)
     hands = Hands(runs, routing, budgets, Inspector(examiner), alerts, world)
     advance = Advance(runs, routing, hands, plans, recorder, world)
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
     follow = Ticker("runs.follow", advance.follow_running, world=world, interval_s=settings.follow_interval_s)
     carry = Ticker("runs.carry", advance.carry_productions, world=world, interval_s=settings.follow_interval_s)
-    pruning = _pruning(runs, settings, world)
     watch = Ticker("runs.watch", hub.poll, world=world, interval_s=settings.watch_interval_s)
 
     def created() -> None:
@@ -127,23 +127,27 @@ def assemble(
             (REVIEWS, lambda server: add_ReviewServiceServicer_to_server(reviews, server)),
             (DEAD_LETTERS, lambda server: add_DeadLetterServiceServicer_to_server(letters, server)),
         ),
-        tickers=(submit, follow, carry, watch, *pruning),
+        tickers=(submit, follow, carry, watch, *_keeping(runs, routing, alerts, plans, settings, world)),
     )
     if outbox is not None:
         _send(context, runs, outbox, settings, world)
     return context
 
 
-def _pruning(runs: Runs, settings: Settings, world: World) -> tuple[Ticker, ...]:
-    """Nothing is forgotten unless an operator says so."""
+def _keeping(
+    runs: Runs, routing: Routing, alerts: Alerts, plans: Plans, settings: Settings, world: World
+) -> tuple[Ticker, ...]:
+    """What looks after Runs that nobody calls for. Nothing is forgotten unless an operator says so."""
+    look = Standing(runs, routing, alerts, plans, world, timedelta(seconds=settings.stuck_after_s)).look
+    standing = Ticker("runs.standing", look, world=world, interval_s=settings.standing_interval_s)
     if settings.keep_events_days is None:
-        return ()
+        return (standing,)
     keep = timedelta(days=settings.keep_events_days)
 
     async def prune() -> None:
         await prune_history(runs, world, keep)
 
-    return (Ticker("runs.prune", prune, world=world, interval_s=settings.prune_interval_s),)
+    return standing, Ticker("runs.prune", prune, world=world, interval_s=settings.prune_interval_s)
 
 
 def _send(context: ComposedContext, runs: Runs, outbox: Outbox, settings: Settings, world: World) -> None:

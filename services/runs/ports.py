@@ -11,7 +11,7 @@ from services.runs.domain.desks import DeadLetter, DeskChanges, Review, ReviewSt
 from services.runs.domain.memos import Memo
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Draft, Event, Node, Order, Run, RunState
-from services.runs.domain.task_view import Estimate, Held, Refused, TaskView
+from services.runs.domain.task_view import Estimate, Held, Refused, Settled, TaskView
 
 
 class Runs(Protocol):
@@ -58,6 +58,10 @@ class Runs(Protocol):
     async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
         """Productions, or single generations, in those states with an id above `after`, oldest first. No state that
         ends a Run."""
+        ...
+
+    async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
+        """Pending and running Runs with an id above `after` whose newest event is older than `before`, oldest first."""
         ...
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
@@ -156,8 +160,8 @@ class Budgets(Protocol):
         """Reserve at every level, or at none; the same id is the same Hold."""
         ...
 
-    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Sequence[str]:
-        """Book what it really cost and free the rest; answers budgets whose soft limit was reached by it."""
+    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
+        """Book what it really cost and free the rest."""
         ...
 
     async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:

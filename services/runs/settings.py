@@ -20,6 +20,7 @@ class Settings:
     `allow_private_urls`: callbacks may lead anywhere, for development alone.
     `secrets_key` seals secrets at rest; where it is absent a key lies in the data directory.
     `keep_events_days`: so long after a Run's end its events are kept; None = for ever.
+    `stuck_after_s`: how long a Run may be silent before it is looked at whether something is due.
     `hints`: whether ticks and streams are woken before their next look (POINTSMAN_HINTS).
     """
 
@@ -35,6 +36,8 @@ class Settings:
     secrets_key: str = ""
     keep_events_days: float | None = None
     prune_interval_s: float = 3600.0
+    stuck_after_s: float = 900.0
+    standing_interval_s: float = 60.0
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":

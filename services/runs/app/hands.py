@@ -12,6 +12,7 @@ from libs.kernel.money import Money
 from libs.kernel.world import World
 from services.runs.app.examine_artifacts import Inspector
 from services.runs.domain import asking, hearing, memos
+from services.runs.domain.alerting import beyond
 from services.runs.domain.engine import Act, Deed
 from services.runs.domain.inputs import examined
 from services.runs.domain.money import attempts_that_fit, order_of
@@ -175,8 +176,10 @@ class Hands:
         if cost is not None and hold.cost_before is not None:
             cost = cost - hold.cost_before
         used = node.attempts_made - hold.attempts_before
-        soft = await self._budgets.settle(hold.id, cost, used, f"{node.id} is {node.state}")
-        return hearing.settled(run, node, cost, soft)
+        settled = await self._budgets.settle(hold.id, cost, used, f"{node.id} is {node.state}")
+        for alert in beyond(run, hold, settled):
+            await self._tell(alert.kind, alert.severity, alert.subject, alert.message, run)
+        return hearing.settled(run, node, cost, settled.soft)
 
     async def _examine(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
         looked_at = [(each.id, each.artifacts) for each in examined(plan, run, node)]

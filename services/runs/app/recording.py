@@ -1,27 +1,32 @@
 """The one way in which a Run changes: events are folded into it and committed with it and with people's desks."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from services.runs.app.hub import Hub
+from services.runs.domain.alerting import Alert, alerts_of
 from services.runs.domain.desks import desk_changes
 from services.runs.domain.history import applied
 from services.runs.domain.run import Draft, Run
-from services.runs.ports import Runs
+from services.runs.ports import Alerts, Runs
 
 ATTEMPTS = 20
 Reading = Callable[[], Awaitable[Run]]
 Deciding = Callable[[Run], Sequence[Draft]]
 
+log = logging.getLogger(__name__)
+
 
 class Recorder:
-    """Commits events and tells who waits for them."""
+    """Commits events and tells who waits for them, and operators of what they should know."""
 
-    def __init__(self, runs: Runs, hub: Hub, world: World) -> None:
+    def __init__(self, runs: Runs, hub: Hub, world: World, alerts: Alerts) -> None:
         self._runs = runs
         self._hub = hub
         self._world = world
+        self._alerts = alerts
 
     async def record(self, run: Run, drafts: Sequence[Draft]) -> Run | None:
         """The Run after these events, committed; None if somebody else was faster (nothing written)."""
@@ -32,7 +37,17 @@ class Recorder:
         saved = await self._runs.save(after, drafts, now, desk_changes(run, after, drafts, now))
         if saved is not None:
             await self._hub.tell(saved.id, saved.last_sequence)
+            for alert in alerts_of(run, drafts):
+                await self._raise(saved, alert)
         return saved
+
+    async def _raise(self, run: Run, alert: Alert) -> None:
+        """What is only a notice must not undo what was done."""
+        try:
+            link = f"/v1/runs/{run.id}"
+            await self._alerts.tell(alert.kind, alert.severity, alert.subject, alert.message, alert.cause, link)
+        except Fault as fault:
+            log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
 
 
 async def insist(recorder: Recorder, read: Reading, decide: Deciding) -> Run:

@@ -64,6 +64,7 @@ RUN_MOVES: Mapping[RunState, frozenset[RunState]] = {
 
 LIVE_STATES = frozenset({RunState.PENDING, RunState.RUNNING, RunState.PAUSED})
 """The ticks look at these; of a paused one they follow what providers have."""
+MOVING_STATES = LIVE_STATES - {RunState.PAUSED}
 RESTING_STATES = frozenset(RunState) - {RunState.PENDING, RunState.RUNNING}
 """Terminal or paused: a join answers and a stream ends."""
 TERMINAL_STATES = RESTING_STATES - {RunState.PAUSED}

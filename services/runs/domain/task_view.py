@@ -83,6 +83,15 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Settled:
+    """What it really cost is booked. `soft`: budgets whose soft limit was reached by it; `beyond`: money booked above
+    what had been held."""
+
+    soft: tuple[str, ...] = ()
+    beyond: Money | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Unpriced:
     """Nobody can say what it would cost, so nobody pays for it."""
 

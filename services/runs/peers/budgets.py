@@ -1,15 +1,14 @@
 """Budgets over their stub."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from libs.kernel.money import Money
 from libs.rpc.faulting import faulting
-from libs.rpc.values import money_to_proto
+from libs.rpc.values import money_from_proto, money_to_proto
 from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
 from services.runs.domain.plan import Plan, Spec
-from services.runs.domain.task_view import Held, Refused
+from services.runs.domain.task_view import Held, Refused, Settled
 
 TIMEOUT_S = 10.0
 KNOWN = 10_000
@@ -81,16 +80,16 @@ class BudgetsPeer:
         return Held(budget_id, cost, attempts, tuple(reply.soft_limit_budget_ids))
 
     @faulting
-    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Sequence[str]:
+    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
         """See the port."""
         if cost is None and not attempts:
             request = budget_service_pb2.ReleaseHoldRequest(hold_id=hold_id, reason=reason)
             await self._stub.ReleaseHold(request, timeout=TIMEOUT_S)
-            return ()
+            return Settled()
         amounts = budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
         settling = budget_service_pb2.SettleRequest(hold_id=hold_id, amounts=amounts, reason=reason)
         reply = await self._stub.Settle(settling, timeout=TIMEOUT_S)
-        return tuple(reply.soft_limit_budget_ids)
+        return Settled(tuple(reply.soft_limit_budget_ids), money_from_proto(reply.beyond.cost))
 
     @faulting
     async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:

@@ -12,7 +12,7 @@ from libs.kernel.ids import Ids
 from services.runs.domain.callbacks import Callback, callback_of
 from services.runs.domain.desks import RANKS, DeadLetter, DeskChanges, Review, ReviewState
 from services.runs.domain.memos import Memo
-from services.runs.domain.run import PRUNABLE_STATES, Draft, Event, Run, RunState
+from services.runs.domain.run import MOVING_STATES, PRUNABLE_STATES, Draft, Event, Run, RunState
 from services.runs.store import codec
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
@@ -108,6 +108,17 @@ class MemoryRuns:
             if run_id > after
             and self._runs[run_id]["state"] in states
             and productions == (self._productions[run_id] is not None)
+        )
+        return [self._read(run_id) for run_id in islice(found, size)]
+
+    async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
+        """See the port."""
+        found = (
+            run_id
+            for run_id in sorted(self._runs)
+            if run_id > after
+            and self._runs[run_id]["state"] in MOVING_STATES
+            and self._events[run_id][-1].created_at < before
         )
         return [self._read(run_id) for run_id in islice(found, size)]
 

@@ -16,7 +16,7 @@ from libs.store.database import Database
 from libs.store.errors import LOCK_TIMEOUT, sqlstate
 from services.runs.domain.desks import DeskChanges
 from services.runs.domain.memos import Memo
-from services.runs.domain.run import PRUNABLE_STATES, Draft, Event, Run, RunState
+from services.runs.domain.run import MOVING_STATES, PRUNABLE_STATES, Draft, Event, Run, RunState
 from services.runs.store.codec import run_from_document, run_to_document
 from services.runs.store.numbering import number
 from services.runs.store.postgres_callbacks import write_callback
@@ -32,6 +32,7 @@ _LIVE = (
 """The states that are said outright are those of the partial indexes: a plan for any states could not use them."""
 LIVE = {False: _LIVE.format("NULL"), True: _LIVE.format("NOT NULL")}
 """By whether productions are asked for. Ticks ask several times a second, mostly in vain: a lane makes that cheap."""
+_LAST = (run_events.c.run_id == runs.c.id) & (run_events.c.sequence == runs.c.last_sequence)
 
 
 class PostgresRuns:
@@ -112,6 +113,11 @@ class PostgresRuns:
             rows = (await tx.execute(query)).all()
         return [run_from_document(row.document, row.production) for row in rows]
 
+    async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
+        """See the port."""
+        query = _WHOLE.join(run_events, _LAST).where(runs.c.state.in_(MOVING_STATES), runs.c.id > after)
+        return await self._many(query.where(run_events.c.created_at < before).order_by(runs.c.id).limit(size))
+
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """See the port."""
         query = select(run_events).where(run_events.c.run_id == run_id, run_events.c.sequence > after)
@@ -122,8 +128,7 @@ class PostgresRuns:
     async def prune(self, before: datetime, size: int) -> int:
         """See the port. One Run a transaction; its row is locked, so a redrive comes before or after."""
         ended = runs.c.state.in_(PRUNABLE_STATES) & (runs.c.earliest < runs.c.last_sequence)
-        last = (run_events.c.run_id == runs.c.id) & (run_events.c.sequence == runs.c.last_sequence)
-        old = select(runs.c.id).join(run_events, last).where(ended, run_events.c.created_at < before)
+        old = select(runs.c.id).join(run_events, _LAST).where(ended, run_events.c.created_at < before)
         async with self._database.read() as tx:
             found = (await tx.execute(old.order_by(runs.c.id).limit(size))).scalars().all()
         pruned = 0

@@ -218,6 +218,24 @@ async def test_old_histories_are_forgotten_but_for_their_end(runs: Runs) -> None
     assert [event.sequence for event in await runs.events("r1", 0, 9)] == [5]
 
 
+async def test_silent_runs_are_found(runs: Runs) -> None:
+    """RUN-6: live Runs whose newest event is older than a moment, oldest first, page by page; no paused and no ended
+    ones."""
+    later = START + timedelta(minutes=20)
+    for run_id in ("r1", "r2", "r3", "r5"):
+        await add(runs, new_run(run_id))
+    await ended(runs, "r4", "run_completed", START)
+    for run_id, kind, at in (("r3", "run_paused", START), ("r5", "run_started", later)):
+        kept = await runs.get(run_id)
+        assert kept is not None
+        drafts = [Draft(kind)]
+        await runs.save(applied(kept, drafts, at), drafts, at, NOTHING)
+    assert [run.id for run in await runs.silent(later, "", 9)] == ["r1", "r2"]
+    assert [run.id for run in await runs.silent(later, "", 1)] == ["r1"]
+    assert [run.id for run in await runs.silent(later, "r1", 9)] == ["r2"]
+    assert await runs.silent(START, "", 9) == []
+
+
 async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
     """OPS-7: the migrated schema and the declared tables are the same."""
     await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)

@@ -12,7 +12,7 @@ from services.runs.domain.checks import Facts
 from services.runs.domain.money import order_of
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Failure, Node, Order, Run
-from services.runs.domain.task_view import AttemptView, Estimate, Held, Refused, TaskView
+from services.runs.domain.task_view import AttemptView, Estimate, Held, Refused, Settled, TaskView
 
 PRICE = Money("CNY", Decimal("1.00"))
 OUT_OF_ORDER = Failure("supply", "supply", True, "provider_error", "the provider is out of order")
@@ -155,16 +155,18 @@ class FakeBudgets:
             self.held[hold_id] = (root, cost.amount)
         return Held(budget_id, cost, attempts, self._newly_soft(root))
 
-    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Sequence[str]:
+    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
         """Once."""
         if hold_id not in self.held:
             self.closed.add(hold_id)
-            return ()
+            return Settled()
         root, _ = self.held[hold_id]
         if hold_id not in self.over:
             self.over.add(hold_id)
             self.spent[root] = self.spent.get(root, Decimal(0)) + (cost.amount if cost is not None else 0)
-        return self._newly_soft(root)
+        held = self.held[hold_id][1]
+        more = cost.amount - held if cost is not None else Decimal(0)
+        return Settled(self._newly_soft(root), Money(cost.currency, more) if cost is not None and more > 0 else None)
 
     async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
         """The new limit."""

@@ -42,14 +42,14 @@ class House:
         self.runs = MemoryRuns(self.world.ids)
         self.hub = Hub(self.runs)
         self.plans = Plans()
-        self.recorder = Recorder(self.runs, self.hub, self.world)
+        self.recorder = Recorder(self.runs, self.hub, self.world, self.alerts)
         self.advance = self.beside(self.recorder)
         self.desk = Desk(self.runs, self.routing, self.recorder, self.world)
         self.people = ReviewDesk(self.desk, self.runs, self.plans, self.budgets)
 
     def beside(self, recorder: Recorder | None = None) -> Advance:
         """The ticks of another process over the same store."""
-        recorder = recorder or Recorder(self.runs, Hub(self.runs), self.world)
+        recorder = recorder or Recorder(self.runs, Hub(self.runs), self.world, self.alerts)
         hands = Hands(self.runs, self.routing, self.budgets, Inspector(self.examiner), self.alerts, self.world)
         return Advance(self.runs, self.routing, hands, self.plans, recorder, self.world)
 
