@@ -28,14 +28,18 @@ def _sooner(left: datetime | None, right: datetime | None) -> datetime | None:
 
 
 def attempts_that_fit(plan: Plan, node: Node, estimate: Estimate) -> tuple[int, Money] | Refused:
-    """(attempts that the Task may make, what they cost at worst): as many as the node's own limits leave."""
+    """(attempts that the Task may make, what they cost at worst): as many as the node's own limits leave.
+
+    A limit in another currency than the quotes' is left to the ledger, which knows the rates.
+    """
     assert estimate.worst is not None, "what nobody can price is held by nobody"
     each = Money(estimate.worst.currency, estimate.worst.amount / max(estimate.attempts, 1))
     if plan.single:
         return estimate.attempts, estimate.worst
     budget = plan.spec(node.id).budget
     attempts = min(estimate.attempts, budget.attempts - (node.attempts_made - node.allowance))
-    if budget.cost is not None and each.amount > 0:
+    same = plan.budget is not None and plan.budget.currency == each.currency
+    if budget.cost is not None and same and each.amount > 0:
         left = budget.cost - (node.cost.amount if node.cost is not None else 0)
         if left < each.amount:
             said = f"{node.id} has {left} of {budget.cost} {each.currency} left, one attempt may cost {each.amount}"
