@@ -172,7 +172,8 @@ def _budget(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict)
 def _unpriced(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
     if verdict.decision is Decision.APPROVE:  # a price is there by now
         return (Draft("budget_raised", {"budget_id": "", "limit": None, "who": verdict.who}),)
-    waiting = [each for each in run.nodes.values() if each.refused and (each.parent or each.id) in asked.root_cause]
+    about = asked.root_cause.removeprefix("unpriced:")
+    waiting = [each for each in run.nodes.values() if each.refused and (each.parent or each.id) == about]
     error = Failure("request", "request", False, "budget_exhausted", asked.cause)
     return tuple(failed(each, error, "budget") for each in waiting)
 
