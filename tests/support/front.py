@@ -99,9 +99,11 @@ class Replica:
 
 
 @asynccontextmanager
-async def front(url: str, folder: Path, *, replicas: int = 1, **settings: Any) -> AsyncIterator[list[Replica]]:
-    """That many replicas over the database, at work. One routing serves all of them."""
-    routing, catalog = OpenRouting(), FakeCatalog()
+async def front(
+    url: str, folder: Path, *, replicas: int = 1, routing: OpenRouting | None = None, **settings: Any
+) -> AsyncIterator[list[Replica]]:
+    """That many replicas over the database, at work. One routing serves all of them; each has its ledger."""
+    routing, catalog = routing or OpenRouting(), FakeCatalog()
     async with AsyncExitStack() as stack:
         yield [
             await stack.enter_async_context(_replica(url, folder, routing, catalog, settings)) for _ in range(replicas)
@@ -123,7 +125,10 @@ async def _replica(
         **settings,
     )
     edge = edge_compose.build(asked, channels, world, blobs=LocalBlobs(folder / "blobs"), metrics=metrics)
-    runs: Context = runs_compose.build(RunsSettings(database_url=url), channels.for_caller("runs"), world)
+    of_runs = RunsSettings(
+        database_url=url, follow_interval_s=0.05, blobs_address=str(folder / "blobs"), data_directory=str(folder)
+    )
+    runs: Context = runs_compose.build(of_runs, channels.for_caller("runs"), world)
     ledger: Context = cost_quote_compose.build(
         CostQuoteSettings(database_url=url), channels.for_caller("cost_quote"), world
     )
