@@ -144,45 +144,45 @@ async def test_a_bad_document_is_refused_whole(studio: Studio) -> None:
     assert studio.routing.submitted == []
 
 
-async def test_from_the_first_gate_to_a_release_that_is_refused_and_mended(studio: Studio) -> None:
-    """HUMAN-1, HUMAN-2, COMP-1, DLQ-1, STALE-1: a person approves, another refuses the release, what was made is
-    compensated and lies as a case file; a redrive on the same node with another input ends well."""
+async def test_a_review_is_claimed_and_decided_once(studio: Studio) -> None:
+    """HUMAN-1, HUMAN-2: a key makes one production; its review is handed over, bound to what was seen, decided once."""
     made = await studio.create(episode(), **{"Idempotency-Key": "ep-1"})
     assert (made["status"], made["production"], made["model"]) == ("pending", "episode", None)
     assert (await studio.create(episode(), **{"Idempotency-Key": "ep-1"}))["id"] == made["id"]
-    run_id = made["id"]
-    review = await studio.asked(run_id, "approved")
+    review = await studio.asked(made["id"], "approved")
     assert studio.routing.submitted == []
     assert (review["kind"], review["status"], "approve" in review["decisions"]) == ("gate", "open", True)
-    claimed = (await studio.client.post(f"{REVIEWS}/{review['id']}/claim", json={"who": "ann"})).json()
+    at = f"{REVIEWS}/{review['id']}"
+    claimed = (await studio.client.post(f"{at}/claim", json={"who": "ann"})).json()
     assert (claimed["status"], claimed["assignee"]) == ("claimed", "ann")
-    body = {"decision": "approve", "subject_hash": "0" * 64}
-    check(await studio.client.post(f"{REVIEWS}/{review['id']}/decide", json=body), 409, "conflict")
+    other = {"decision": "approve", "subject_hash": "0" * 64}
+    check(await studio.client.post(f"{at}/decide", json=other), 409, "conflict")
+    wrong = await studio.client.post(f"{at}/decide", json={"decision": "raise_budget"})
+    assert check(wrong, 422, "validation_failed")["errors"][0]["pointer"] == "/decision"
     decided = await studio.decide(review, "approve", comment="good", subject_hash=review["subject_hash"])
     assert (decided["status"], decided["decision"], decided["comment"]) == ("decided", "approve", "good")
     assert (await studio.decide(review, "approve"))["decision"] == "approve"
-    check(await studio.client.post(f"{REVIEWS}/{review['id']}/decide", json={"decision": "reject"}), 409, "conflict")
-
-    release = await studio.asked(run_id, "release")
-    run = await studio.run(run_id)
+    check(await studio.client.post(f"{at}/decide", json={"decision": "reject"}), 409, "conflict")
+    release = await studio.asked(made["id"], "release")
+    run = await studio.run(made["id"])
     assert node_of(run, "release")["review_id"] == release["id"]
     assert node_of(run, "frames/S01")["parent"] == "frames"
     assert run["usage"]["cost"] == {"currency": "CNY", "amount": "3.00"}
-    check(
-        await studio.client.post(f"{REVIEWS}/{release['id']}/decide", json={"decision": "raise_budget"}),
-        422, "validation_failed",
-    )  # fmt: skip
-    await studio.decide(release, "reject", comment="the coat changes its colour")
+
+
+async def test_a_refused_release_is_compensated_and_mended(studio: Studio) -> None:
+    """COMP-1, DLQ-1, STALE-1: what was made lies as a case file; a redrive of the same node, previewed with its price
+    and sent twice, ends well and keeps the file."""
+    run_id = (await studio.create(episode()))["id"]
+    await studio.decide(await studio.asked(run_id, "approved"), "approve")
+    await studio.decide(await studio.asked(run_id, "release"), "reject", comment="the coat changes its colour")
     run = await studio.becomes(run_id, "dead_letter")
     assert run["error"]["code"] == "rejected_by_review"
-
     letters = (await studio.client.get(LETTERS, params={"run": run_id})).json()["dead_letters"]
-    assert "film" in {letter["node"] for letter in letters}
     letter = next(item for item in letters if item["node"] == "film")
     assert (await studio.client.get(f"{LETTERS}/{letter['id']}")).json() == letter
     assert (letter["attempts"][0]["provider_task_id"], letter["cost"]["amount"]) == ("job-film", "1.00")
     assert letter["artifacts"]
-
     reached = await studio.command(run_id, "redrive/preview", node="film", input={"fade": True})
     assert {item["node"]: item["effect"] for item in reached["affected"]}["film"] == "redriven"
     assert reached["cost"] == {"currency": "CNY", "amount": "2.00"}
@@ -195,8 +195,8 @@ async def test_from_the_first_gate_to_a_release_that_is_refused_and_mended(studi
     assert len(studio.routing.submitted) == 4, "a command that comes again changes nothing"
     await studio.decide(release, "approve")
     run = await studio.becomes(run_id, "succeeded")
-    assert len(run["result"]["artifacts"]) == 1
-    assert (await studio.client.get(run["result"]["artifacts"][0]["url"])).status_code == 200
+    (made,) = run["result"]["artifacts"]
+    assert (await studio.client.get(made["url"])).status_code == 200
     assert (await studio.client.get(LETTERS, params={"run": run_id})).json()["dead_letters"] == []
     kept = (await studio.client.get(LETTERS, params={"run": run_id, "redriven": "true"})).json()["dead_letters"]
     assert any("the fade hides it" in item["redrive_reason"] for item in kept if item["node"] == "film")
@@ -232,7 +232,7 @@ async def test_steering_and_pauses_through_http(studio: Studio) -> None:
 
 async def test_a_limit_is_raised_by_a_decision(studio: Studio) -> None:
     """COST-10, HUMAN-2: what does not fit waits for a person with the level that refused; raised, it goes on."""
-    run_id = (await studio.create(episode("3.00")))["id"]
+    run_id = (await studio.create(episode("0.50")))["id"]  # less than any Hold: nothing that ends sets it free
     await studio.decide(await studio.asked(run_id, "approved"), "approve")
 
     async def refused() -> bool:

@@ -133,11 +133,11 @@ async def test_nobody_can_tell_and_a_person_decides() -> None:
 async def test_a_decision_reaches_only_the_nodes_that_it_is_about() -> None:
     """HUMAN-2: a stop of one node without a price leaves another alone whose id is a part of its own."""
     home = house()
-    home.routing.unpriced = {"dear"}
     nodes = [{"id": name, "kind": "generate", "model": "dear", "input": {}} for name in ("a_film", "film")]
-    run = await home.carry(
-        await home.produce({"production": "two", "budget": {"currency": "CNY", "cost": "9.00"}, "nodes": nodes})
-    )
+    budget = {"currency": "CNY", "cost": "9.00"}
+    made = await home.produce({"production": "two", "budget": budget, "nodes": nodes})
+    home.routing.unpriced = {"dear"}  # the price was there when the document was read
+    run = await home.carry(made)
     assert [review.question.node for review in await home.reviews(run)] == ["a_film", "film"]
     run = await home.decide(run, "stop")
     assert states(run) == {"a_film": "failed", "film": "waiting_human"}
