@@ -125,9 +125,7 @@ async def _replica(
         **settings,
     )
     edge = edge_compose.build(asked, channels, world, blobs=LocalBlobs(folder / "blobs"), metrics=metrics)
-    of_runs = RunsSettings(
-        database_url=url, follow_interval_s=0.05, blobs_address=str(folder / "blobs"), data_directory=str(folder)
-    )
+    of_runs = RunsSettings(database_url=url, blobs_address=str(folder / "blobs"), data_directory=str(folder))
     runs: Context = runs_compose.build(of_runs, channels.for_caller("runs"), world)
     ledger: Context = cost_quote_compose.build(
         CostQuoteSettings(database_url=url), channels.for_caller("cost_quote"), world
