@@ -38,7 +38,10 @@ class Materials:
         none; `source_not_configured` where the dialect needs a link and none can be made.
         """
         await self._refuse_passed_on(job.input)
-        for place in material_places(job.input):
+        places = list(material_places(job.input))
+        if not places:
+            return job
+        for place in places:
             sha256 = await self._taken(place)
             if sha256:
                 job = replace(job, input=with_material(job.input, place, {"artifact": sha256}))
@@ -52,6 +55,8 @@ class Materials:
     async def _refuse_passed_on(self, given: Mapping[str, Any]) -> None:
         """Fault url_not_allowed naming each URL in a chat that the provider may not be given."""
         asked = list(urls_passed_on(given))
+        if not asked:
+            return
         distinct = list(dict.fromkeys(url for _, url in asked))
         reasons = dict(zip(distinct, await asyncio.gather(*map(self._intake.refusal, distinct)), strict=True))
         refused = [(pointer, reason) for pointer, url in asked if (reason := reasons[url])]

@@ -126,7 +126,7 @@ def count(usage: Mapping[str, Any] | None, *path: str) -> int | None:
     """A whole number under a path of names; None for anything else."""
     value: Any = usage
     for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
+        value = value.get(name) if isinstance(value, (dict, Mapping)) else None
     if type(value) is int or type(value) is float:
         return int(value) if value >= 0 else None
     return None

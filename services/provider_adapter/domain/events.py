@@ -78,6 +78,9 @@ class EventReader:
         if not self._begun:
             self._begun = True
             line = line.removeprefix(_BOM)
+        if line[:6] == b"data: ":  # as nearly every line of a stream begins
+            self._data.append(line[6:])
+            return
         if not line:
             if self._data:
                 found.append(Event(self._name, b"\n".join(self._data)))

@@ -47,7 +47,7 @@ def text_of(value: Any) -> str:
 
 def object_of(value: Any) -> Mapping[str, Any]:
     """An object field; empty for anything else."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, (dict, Mapping)) else {}  # a dictionary first: it is told apart without a call
 
 
 def list_of(value: Any) -> list[Any]:

@@ -153,7 +153,10 @@ class ChunkReader(EventStream):
         if reason:
             self.told.finish_reason = reason
             return True
-        return any(delta.get(name) for name in _SPOKEN) or bool(delta.get("refusal"))
+        for name in _SPOKEN:  # a loop, not `any`: it is gone through for every piece
+            if delta.get(name):
+                return True
+        return bool(delta.get("refusal"))
 
 
 def _read(data: bytes) -> _Chunk:
