@@ -27,7 +27,7 @@ OCR_TASKS = ("recognize_text", "parse_layout")
 
 def complaints(kind: Kind, given: Mapping[str, Any]) -> list[Complaint]:
     """Everything that is wrong with an input; none = the shape is right."""
-    found = list(_unkeepable("/input", given))
+    found = [] if _is_keepable(given) else list(_unkeepable("/input", given))
     table = FIELDS[kind]
     # The first unknown name brings the list of the known ones; every further one would only repeat it.
     known = f"; its fields are {', '.join(table)}"
@@ -206,6 +206,18 @@ def _texts(pointer: str, value: Any) -> Iterator[Complaint]:
 
 def _are_tokens(value: Iterable[Any]) -> bool:
     return all(isinstance(item, int) and not isinstance(item, bool) and item >= 0 for item in value)
+
+
+def _is_keepable(value: Any) -> bool:
+    """Whether `_unkeepable` would find nothing: asked first, for nearly every input."""
+    kind = type(value)
+    if kind is str:
+        return "\0" not in value
+    if kind is dict:
+        return all(type(name) is str and "\0" not in name and _is_keepable(item) for name, item in value.items())
+    if kind is list:
+        return all(map(_is_keepable, value))
+    return value is None or kind is int or kind is bool or (kind is float and isfinite(value))
 
 
 def _unkeepable(pointer: str, value: Any) -> Iterator[Complaint]:

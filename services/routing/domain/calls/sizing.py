@@ -157,7 +157,10 @@ def stepped(tokens: int) -> int:
 
 
 def _figure(value: object, name: str) -> int:
-    return int(value.get(name) or 0) if isinstance(value, Mapping) else 0
+    if value is None:
+        return 0
+    # A dictionary is what it nearly always is, and the only one of these that is told apart without a call.
+    return int(value.get(name) or 0) if isinstance(value, (dict, Mapping)) else 0
 
 
 def _messages(value: Any) -> dict[str, int]:
