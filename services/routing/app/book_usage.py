@@ -2,6 +2,7 @@
 
 import logging
 from decimal import Decimal
+from functools import cache
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk
@@ -34,7 +35,12 @@ async def delivery_of(desk: Desk, task: Task, attempt: Attempt, delivered: Deliv
 
 def tolerance_of(given: Settings) -> Tolerance:
     """What is not yet drift, by the settings."""
-    return Tolerance(Decimal(str(given.drift_cost_share)), given.drift_length_s, given.drift_pixel_share)
+    return _tolerance(given.drift_cost_share, given.drift_length_s, given.drift_pixel_share)
+
+
+@cache
+def _tolerance(cost_share: float, length_s: float, pixel_share: float) -> Tolerance:
+    return Tolerance(Decimal(str(cost_share)), length_s, pixel_share)
 
 
 async def _priced(desk: Desk, task: Task, attempt: Attempt, delivered: Delivered, usage: Usage) -> UsagePrice | None:

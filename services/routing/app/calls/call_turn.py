@@ -208,7 +208,7 @@ def _is_chosen(item: Seat | Exception) -> TypeGuard[Seat]:
 
 def _seated(desk: CallDesk, seat: Seat, answer: Reserved | Refused | BaseException) -> Seat | Exception:
     if isinstance(answer, Reserved):
-        return replace(seat, lease=answer)
+        return Seat(seat.inputs, seat.decision, seat.try_id, seat.tokens, answer)
     if isinstance(answer, Refused):
         desk.looking.forget()  # whoever looks again is to see what stood in the way
         return replace(seat, refused=answer)

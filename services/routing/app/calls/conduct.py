@@ -351,11 +351,11 @@ class Conduct:
         """Keep the call as served by the response cache: it has cost nothing."""
         return self._finish(CallState.SUCCEEDED, cached=True, artifacts=artifacts)
 
-    def estimate(self, started: Started) -> Usage:
-        """What a try has surely used once it was sent: the tokens that there are to read."""
+    def estimate(self, started: Started, made: int | None = None) -> Usage:
+        """What a try has surely used once it was sent: the tokens that there are to read; and `made` tokens."""
         if self.kind is not Kind.CHAT and self.kind is not Kind.EMBEDDING:
-            return Usage()
-        return Usage(input_tokens=input_tokens(self.kind, started.decision.input))
+            return Usage(output_tokens=made)
+        return Usage(input_tokens=input_tokens(self.kind, started.decision.input), output_tokens=made)
 
     def abandoned(self, used: Usage | None = None) -> None:
         """The caller has left. A try under way may have been charged, and what it held is given back."""

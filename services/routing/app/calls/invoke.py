@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -54,7 +53,7 @@ async def _tried(conduct: Conduct, started: Started, given: Mapping[str, Any] | 
         conduct.failed(started, fault)
         return None
     made = len(answered.output) // BYTES_PER_TOKEN if conduct.kind is Kind.CHAT else None
-    await conduct.succeeded(started, answered.report, replace(conduct.estimate(started), output_tokens=made))
+    await conduct.succeeded(started, answered.report, conduct.estimate(started, made))
     return answered
 
 

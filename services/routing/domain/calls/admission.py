@@ -1,7 +1,6 @@
 """A synchronous request at the door (SEL-1, SEL-2, SYN-12): as `domain.admission`, for input that is not copied."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -51,7 +50,7 @@ def admit_call(
     ]
     if found:
         raise Fault.invalid(*found)
-    return model, replace(request, input=digest)
+    return model, request.with_input(digest)
 
 
 def beyond_an_answer(kind: Kind, digest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
