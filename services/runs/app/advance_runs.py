@@ -114,6 +114,7 @@ class Advance:
                 saved = await self._runs.get(run.id)
                 if saved is None:
                     return run
+                followed = True  # `tasks` does not know what it has begun since
             run = saved
         return run
 

@@ -7,7 +7,11 @@ from services.runs.ports import Runs
 
 async def find_run(runs: Runs, tenant: str, run_id: str) -> Run:
     """The tenant's Run; another's is not found (AUTH-1)."""
-    run = await runs.get(run_id)
+    return owned(await runs.get(run_id), tenant, run_id)
+
+
+def owned(run: Run | None, tenant: str, run_id: str) -> Run:
+    """What was read, if it is that tenant's Run."""
     if run is None or run.tenant != tenant:
         raise Fault.of("not_found", f"run {run_id!r} does not exist")
     return run

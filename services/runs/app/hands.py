@@ -18,7 +18,7 @@ from services.runs.domain.inputs import examined
 from services.runs.domain.money import attempts_that_fit, order_of
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Draft, Failure, Node, Run
-from services.runs.domain.task_view import Finding, Held, Refused, TaskView, Unpriced
+from services.runs.domain.task_view import Finding, Held, Refused, Settled, TaskView, Unpriced
 from services.runs.ports import Alerts, Budgets, Routing, Runs
 
 Drafts = Sequence[Draft]
@@ -97,6 +97,7 @@ class Hands:
             await self._routing.withdraw(plan, run, node)
             return ()
         if task.state == "cancelled" and not task.attempts:
+            await self._let_go(plan, node, "it was withdrawn")
             return hearing.withdrawn(plan, run, node, now())
         drafts = hearing.submitted(plan, run, node, now())
         await self._quietly(run, self._routing.cancel, node.task_id)
@@ -111,13 +112,16 @@ class Hands:
         except Fault as fault:
             if fault.retryable or fault.code in PASSING:
                 raise
+            await self._let_go(plan, node, fault.code)
             return hearing.refused(plan, run, node, failure_of(fault), now())
         if estimate.passing:
             return ()
         if estimate.worst is None:
+            await self._let_go(plan, node, "nobody can say its price")
             return hearing.held(plan, run, node, node.task_id, Unpriced(estimate.reason), now())
         fitting = attempts_that_fit(plan, node, estimate)
         if isinstance(fitting, Refused):
+            await self._let_go(plan, node, fitting.message)
             return await self._refused(plan, run, node, fitting)
         attempts, cost = fitting
         try:
@@ -126,7 +130,7 @@ class Hands:
             if fault.code not in ("already_exists", "conflict"):
                 raise
             # Asked for before a crash, at another price: that Hold goes back, and the try begins anew.
-            await self._budgets.settle(node.task_id, None, 0, "its price has changed")
+            await self._let_go(plan, node, "its price has changed")
             return hearing.begun_anew(node)
         if isinstance(answer, Refused):
             return await self._refused(plan, run, node, answer)
@@ -164,6 +168,12 @@ class Hands:
             await self._budgets.make_node(budget_id, run.budget_id, run.tenant, spec, plan.budget.currency)
         return await self._budgets.hold(node.task_id, budget_id, cost, attempts, f"{run.id}/{node.id}")
 
+    async def _let_go(self, plan: Plan, node: Node, reason: str) -> None:
+        """A Hold that is not on record may have been taken by who died before it could record it, or may yet be taken
+        by who stands still: that id never holds anything from now on."""
+        if plan.budget is not None and node.hold is None:
+            await self._budgets.settle(node.task_id, None, 0, reason)
+
     async def _refused(self, plan: Plan, run: Run, node: Node, refusal: Refused) -> Drafts:
         if asking.open_for(run, "budget", "", f"budget:{refusal.budget_id}") is None:
             await self._tell("budget_hard_limit", "high", refusal.budget_id, refusal.message, run)
@@ -176,7 +186,14 @@ class Hands:
         if cost is not None and hold.cost_before is not None:
             cost = cost - hold.cost_before
         used = node.attempts_made - hold.attempts_before
-        settled = await self._budgets.settle(hold.id, cost, used, f"{node.id} is {node.state}")
+        try:
+            settled = await self._budgets.settle(hold.id, cost, used, f"{node.id} is {node.state}")
+        except Fault as fault:
+            if fault.code != "conflict":
+                raise
+            # It ended in another way: nothing is held any more, and asking again would never end.
+            log.warning("hold_ended_before", extra={"run_id": run.id, "hold_id": hold.id})
+            settled = Settled()
         for alert in beyond(run, hold, settled):
             await self._tell(alert.kind, alert.severity, alert.subject, alert.message, run)
         return hearing.settled(run, node, cost, settled.soft)

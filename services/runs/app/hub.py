@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from services.runs.app.readings import Readings
 from services.runs.ports import Runs
 
 
@@ -14,6 +15,8 @@ class Hub:
     def __init__(self, runs: Runs, *, hints: bool = True) -> None:
         """Without `hints` own commits wake nobody: the poll alone finds them."""
         self._runs = runs
+        self.readings = Readings(runs)
+        """How those who were woken read."""
         self._hints = hints
         self._known: dict[str, int] = {}
         self._watchers: Counter[str] = Counter()

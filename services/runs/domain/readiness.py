@@ -44,6 +44,8 @@ class Look:
                 return f"dependency: {parent.id} is {parent.state}"
         elif reason := self._unmet(spec):
             return reason
+        if node.hold is not None:  # what it could spend and did not is free for this try, and this try holds its own
+            return "budget: the try before is being settled"
         if node.retry_at is not None and node.retry_at > self.now:
             return f"backoff: until {plain(node.retry_at)}"
         if node.parent and (reason := held_back(self.plan, self.run, node, self._crowd(node.parent))):

@@ -1,6 +1,6 @@
 """Inbound: decode, call the use-case, encode."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000
 
 
-def _batch(events: list[Event]) -> pb.StreamRunEventsResponse:
+def _batch(events: Sequence[Event]) -> pb.StreamRunEventsResponse:
     return pb.StreamRunEventsResponse(events=[wire.event_to_proto(event) for event in events])
 
 
@@ -88,7 +88,7 @@ class RunsServicer(RunsServiceServicer):
     async def JoinRun(self, request: pb.JoinRunRequest, context: Any) -> pb.JoinRunResponse:
         """Waits until a Run is terminal or paused."""
         timeout_s = request.timeout.ToTimedelta().total_seconds()
-        run = await join_run(self._desk.runs, self._hub, request.tenant, request.run_id, timeout_s)
+        run = await join_run(self._hub, request.tenant, request.run_id, timeout_s)
         return pb.JoinRunResponse(run=self._told(run))
 
     async def CancelRun(self, request: pb.CancelRunRequest, context: Any) -> pb.CancelRunResponse:
@@ -131,11 +131,10 @@ class RunsServicer(RunsServiceServicer):
         self, request: pb.StreamRunEventsRequest, context: Any
     ) -> AsyncIterator[pb.StreamRunEventsResponse]:
         """Its events after a cursor, and, when following, those to come."""
-        runs = self._desk.runs
+        tenant, run_id, after = request.tenant, request.run_id, request.after_sequence
         if not request.follow:
             size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
-            yield _batch(await list_events(runs, request.tenant, request.run_id, request.after_sequence, size))
+            yield _batch(await list_events(self._desk.runs, tenant, run_id, after, size))
             return
-        stream = stream_events(runs, self._hub, request.tenant, request.run_id, request.after_sequence)
-        async for events in stream:
+        async for events in stream_events(self._hub, tenant, run_id, after):
             yield _batch(events)

@@ -128,6 +128,8 @@ class FakeBudgets:
     """Holds that have ended."""
     closed: set[str] = field(default_factory=set)
     """Holds that were released before anybody took them."""
+    away: Fault | None = None
+    """What every settlement raises, if anything."""
     told_soft: set[str] = field(default_factory=set)
 
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
@@ -156,7 +158,9 @@ class FakeBudgets:
         return Held(budget_id, cost, attempts, self._newly_soft(root))
 
     async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
-        """Once."""
+        """Once; an id that is not known never holds anything."""
+        if self.away is not None:
+            raise self.away
         if hold_id not in self.held:
             self.closed.add(hold_id)
             return Settled()

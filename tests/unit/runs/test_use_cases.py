@@ -114,10 +114,10 @@ async def test_another_tenants_run_is_not_found() -> None:
     run = await house.create(tenant="a")
     calls = [
         find_run(house.runs, "b", run.id),
-        join_run(house.runs, house.hub, "b", run.id, 1),
+        join_run(house.hub, "b", run.id, 1),
         list_events(house.runs, "b", run.id, 0, 10),
         cancel_run(house.desk, "b", run.id),
-        anext(stream_events(house.runs, house.hub, "b", run.id, 0)),
+        anext(stream_events(house.hub, "b", run.id, 0)),
     ]
     for call in calls:
         with pytest.raises(Fault) as caught:
@@ -130,7 +130,7 @@ async def test_a_join_answers_when_the_run_rests() -> None:
     house = Generations()
     run = await house.create()
     await house.advance.submit_pending()
-    joined = asyncio.create_task(join_run(house.runs, house.hub, "a", run.id, 60))
+    joined = asyncio.create_task(join_run(house.hub, "a", run.id, 60))
     await asyncio.sleep(0)
     assert not joined.done()
     await house.end(run)
@@ -142,7 +142,7 @@ async def test_a_join_that_waits_in_vain_says_join_timeout() -> None:
     house = Generations()
     run = await house.create()
     with pytest.raises(Fault) as caught:
-        await join_run(house.runs, house.hub, "a", run.id, 0.01)
+        await join_run(house.hub, "a", run.id, 0.01)
     assert (caught.value.code, caught.value.retryable) == ("join_timeout", True)
     assert (await find_run(house.runs, "a", run.id)).state is RunState.PENDING
 
@@ -153,7 +153,7 @@ async def test_a_stream_tells_everything_once_and_ends() -> None:
     run = await house.create()
 
     async def collect(after: int) -> list[int]:
-        batches = [batch async for batch in stream_events(house.runs, house.hub, "a", run.id, after)]
+        batches = [batch async for batch in stream_events(house.hub, "a", run.id, after)]
         return [event.sequence for batch in batches for event in batch]
 
     early = asyncio.create_task(collect(0))
@@ -173,7 +173,7 @@ async def test_events_of_another_process_are_found_by_the_poll() -> None:
     house = Generations()
     run = await house.create()
     other = house.beside()
-    joined = asyncio.create_task(join_run(house.runs, house.hub, "a", run.id, 60))
+    joined = asyncio.create_task(join_run(house.hub, "a", run.id, 60))
     await asyncio.sleep(0)
     await other.submit_pending()
     house.routing.views[run.node.task_id] = TaskView(run.node.task_id, 9, "succeeded", COST)
@@ -295,7 +295,7 @@ async def test_nobody_is_watched_after_leaving() -> None:
     """SSE-4: a client that leaves costs nothing afterwards: the poll asks for nobody."""
     house = Generations()
     run = await house.create()
-    stream = stream_events(house.runs, house.hub, "a", run.id, 0)
+    stream = stream_events(house.hub, "a", run.id, 0)
     await anext(stream)
     await stream.aclose()
     assert not house.hub._watchers
