@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from libs.kernel.canonical import plain
+from libs.kernel.canonical import digest, plain
 from services.runs.domain import facts
 from services.runs.domain.expressions import references
 from services.runs.domain.merging import layered
@@ -56,9 +56,12 @@ def applied(run: Run, drafts: Sequence[Draft], now: datetime) -> Run:
     return run
 
 
-def rebuilt(events: Iterable[Event]) -> Run:
-    """The Run that its whole history tells. ValueError if it does not begin with the first event or has a gap."""
-    run: Run | None = None
+def rebuilt(events: Iterable[Event], snapshot: Run | None = None) -> Run:
+    """The Run that its whole history tells, or what a snapshot and the events after it tell.
+
+    ValueError if they do not begin with the first event, or with the one after the snapshot, or have a gap.
+    """
+    run = snapshot
     for event in events:
         if event.sequence != (run.last_sequence if run else 0) + 1:
             raise ValueError(f"event {event.sequence} follows {run.last_sequence if run else 0}")
@@ -70,6 +73,12 @@ def rebuilt(events: Iterable[Event]) -> Run:
     if run is None:
         raise ValueError("a Run has at least one event")
     return run
+
+
+def state_hash(run: Run) -> str:
+    """The SHA-256 of all that a Run is, but for the counter that only guards its row (SLO-3)."""
+    names = (name for name in run.__slots__ if name != "revision")
+    return digest({name: plain(getattr(run, name)) for name in names})
 
 
 def born(run_id: str, data: Data, at: datetime) -> Run:
