@@ -68,6 +68,17 @@ RUNS_CREATED = _counter("pointsman_runs_created_total", "Runs created", "model")
 RUNS_ENDED = _counter("pointsman_runs_ended_total", "Runs that came to an end, by status", "model", "status")
 RUN_SECONDS = _histogram("pointsman_run_seconds", "Time from the creation of a run to its end", "model", "status")
 RUNS_OPEN = _gauge("pointsman_runs_open", "Runs that have not ended, by status", "status")
+SLO_RATIO = _gauge(
+    "pointsman_slo_ratio",
+    "Of the last day: success_rate, first_pass_yield, retry_rate, rebuild_success; model empty = of all",
+    "figure", "model",
+)  # fmt: skip
+SLO_SECONDS = _gauge(
+    "pointsman_slo_seconds", "Means of the last day: queue_time, review_wait, stale_propagation", "figure", "model"
+)
+SLO_COST = _gauge(
+    "pointsman_slo_cost_per_usable_second", "Of the last day, in units of the currency", "model", "currency"
+)
 
 # --- routing ---
 TASKS_OPEN = _gauge("pointsman_tasks_open", "Tasks that have not ended, by state", "state")

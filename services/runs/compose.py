@@ -14,6 +14,7 @@ from libs.kernel.world import World
 from libs.store.database import Database
 from libs.store.migrations import migrate
 from libs.store.sealing import Seal, file_key
+from libs.telemetry.metrics import PROCESS
 from pointsman.runs.v1.callback_service_pb2_grpc import add_CallbackServiceServicer_to_server
 from pointsman.runs.v1.dead_letter_service_pb2_grpc import add_DeadLetterServiceServicer_to_server
 from pointsman.runs.v1.review_service_pb2_grpc import add_ReviewServiceServicer_to_server
@@ -24,6 +25,7 @@ from services.runs.app.command_run import Desk
 from services.runs.app.examine_artifacts import Inspector
 from services.runs.app.hands import Hands
 from services.runs.app.hub import Hub
+from services.runs.app.measure_levels import Measure
 from services.runs.app.plans import Plans
 from services.runs.app.prune_history import prune_history
 from services.runs.app.recording import Recorder
@@ -140,14 +142,16 @@ def _keeping(
     """What looks after Runs that nobody calls for. Nothing is forgotten unless an operator says so."""
     look = Standing(runs, routing, alerts, plans, world, timedelta(seconds=settings.stuck_after_s)).look
     standing = Ticker("runs.standing", look, world=world, interval_s=settings.standing_interval_s)
+    measure = Measure(runs, alerts, world, PROCESS)
+    levels = Ticker("runs.levels", measure.watch, world=world, interval_s=settings.levels_interval_s)
     if settings.keep_events_days is None:
-        return (standing,)
+        return standing, levels
     keep = timedelta(days=settings.keep_events_days)
 
     async def prune() -> None:
         await prune_history(runs, world, keep)
 
-    return standing, Ticker("runs.prune", prune, world=world, interval_s=settings.prune_interval_s)
+    return standing, levels, Ticker("runs.prune", prune, world=world, interval_s=settings.prune_interval_s)
 
 
 def _send(context: ComposedContext, runs: Runs, outbox: Outbox, settings: Settings, world: World) -> None:

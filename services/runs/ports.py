@@ -68,6 +68,11 @@ class Runs(Protocol):
         """Events with a sequence above `after`, in order."""
         ...
 
+    async def histories(self, since: datetime, kinds: Collection[str], size: int) -> list[list[Event]]:
+        """The events of those kinds of each Run that was created since then and whose history is whole, oldest Run
+        first; of the newest `size` Runs at most."""
+        ...
+
     async def memo(self, tenant: str, input_hash: str, besides: str) -> Memo | None:
         """What an equal node of that tenant gave in another Run than `besides`; written by `save` alone (RUN-5)."""
         ...

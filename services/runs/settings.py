@@ -38,6 +38,7 @@ class Settings:
     prune_interval_s: float = 3600.0
     stuck_after_s: float = 900.0
     standing_interval_s: float = 60.0
+    levels_interval_s: float = 300.0
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":

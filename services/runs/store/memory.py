@@ -1,7 +1,7 @@
 """Runs and desks in memory: the same contract, gone with the process. Documents go through the codec, so nothing is
 shared."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -125,6 +125,12 @@ class MemoryRuns:
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """See the port."""
         return [event for event in self._events.get(run_id, ()) if event.sequence > after][:size]
+
+    async def histories(self, since: datetime, kinds: Collection[str], size: int) -> list[list[Event]]:
+        """See the port."""
+        newest = (self._events[run_id] for run_id in sorted(self._runs)[-size:])
+        whole = (events for events in newest if events[0].sequence == 1 and events[0].created_at >= since)
+        return [[event for event in events if event.kind in kinds] for events in whole]
 
     async def prune(self, before: datetime, size: int) -> int:
         """See the port."""

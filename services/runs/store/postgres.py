@@ -1,8 +1,9 @@
 """Runs in PostgreSQL. A Run's row is its lock: whoever changes it numbers the events in the same transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import delete, insert, select, update
@@ -123,7 +124,20 @@ class PostgresRuns:
         query = select(run_events).where(run_events.c.run_id == run_id, run_events.c.sequence > after)
         async with self._database.read() as tx:
             rows = (await tx.execute(query.order_by(run_events.c.sequence).limit(size))).all()
-        return [Event(row.id, row.run_id, row.sequence, row.kind, row.data, row.created_at) for row in rows]
+        return [_event(row) for row in rows]
+
+    async def histories(self, since: datetime, kinds: Collection[str], size: int) -> list[list[Event]]:
+        """See the port."""
+        newest = select(runs.c.id).order_by(runs.c.id.desc()).limit(size).subquery()
+        first = run_events.alias()
+        begun = (first.c.run_id == newest.c.id) & (first.c.sequence == 1) & (first.c.created_at >= since)
+        query = select(run_events).select_from(
+            newest.join(first, begun).join(run_events, run_events.c.run_id == newest.c.id)
+        )
+        query = query.where(run_events.c.kind.in_(kinds)).order_by(run_events.c.run_id, run_events.c.sequence)
+        async with self._database.read() as tx:
+            rows = (await tx.execute(query)).all()
+        return [[_event(row) for row in of_run] for _, of_run in groupby(rows, key=lambda row: row.run_id)]
 
     async def prune(self, before: datetime, size: int) -> int:
         """See the port. One Run a transaction; its row is locked, so a redrive comes before or after."""
@@ -147,6 +161,10 @@ class PostgresRuns:
         query = select(runs.c.id, runs.c.last_sequence).where(runs.c.id.in_(run_ids))
         async with self._database.read() as tx:
             return {row.id: row.last_sequence for row in (await tx.execute(query)).all()}
+
+
+def _event(row: Any) -> Event:
+    return Event(row.id, row.run_id, row.sequence, row.kind, row.data, row.created_at)
 
 
 def _columns(run: Run) -> dict[str, Any]:

@@ -1,0 +1,142 @@
+"""How well productions go, told in figures."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from libs.telemetry.metrics import Metrics
+from services.runs.app.measure_levels import Levels, Measure
+from services.runs.domain.desks import DeskChanges
+from services.runs.domain.service_levels import ALL, LAST, Outcome, dropped
+from tests.support.worlds import START
+from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED
+from tests.unit.runs.house import House
+from tests.unit.runs.test_gates import FRAME, GATE, house, production
+
+CLIP = {**FRAME, "model": "clip", "input": {"prompt": "a crane", "duration_s": 4}}
+DAY = timedelta(hours=24)
+
+
+def measuring(home: House, metrics: Metrics | None = None) -> Measure:
+    """What measures that house."""
+    return Measure(home.runs, home.alerts, home.world, metrics or Metrics())
+
+
+async def levels(home: House) -> Levels:
+    """The figures of its last day."""
+    return await measuring(home).levels(DAY)
+
+
+async def test_figures_are_counted_from_events() -> None:
+    """SLO-1: success rate, yield, retry rate, cost per usable second and review wait, of all and by model."""
+    home = house()
+    home.routing.script = {"frame": [OUT_OF_ORDER]}
+    tried = await home.carry(await home.produce(production(CLIP)))  # the second attempt makes it
+    await home.carry(tried, seconds=60)
+    home.routing.script = {"frame": [REFUSED]}
+    await home.carry(await home.produce(production(CLIP)))  # a dead letter
+    home.routing.script = {}
+    asked = await home.carry(await home.produce(production(FRAME, GATE)))
+    home.clock.advance(90)
+    await home.decide(asked, "approve")
+    await home.carry(await home.create())
+    told = await levels(home)
+    whole, clip = told.figures[ALL], told.figures["clip"]
+    assert (whole.runs, whole.nodes, whole.success_rate) == (4, 4, 0.75)
+    assert whole.review_wait_s == 90
+    assert whole.retry_rate == pytest.approx(1 / 5)
+    assert whole.first_pass_yield == pytest.approx(2 / 4)
+    assert (clip.nodes, clip.first_pass_yield) == (3, pytest.approx(1 / 3))
+    assert clip.cost_per_usable_second == {"CNY": Decimal("0.25")}
+    assert told.figures["frame"].first_pass_yield == 1
+    assert told.figures["frame"].cost_per_usable_second == {}
+    assert (told.rebuilt, told.checked) == (4, 4)
+
+
+async def test_times_are_told_in_seconds() -> None:
+    """SLO-1: queue time is from a node's readiness to its attempt, stale propagation from mark to new result."""
+    home = house()
+    home.routing.answering = False
+    frame = {**FRAME, "id": "frame"}
+    clip = {"id": "clip", "kind": "generate", "model": "clip", "input": {"first_frame": "${frame.artifact}"}}
+    run = await home.carry(await home.produce(production(frame, clip)))
+    home.clock.advance(30)
+    home.answer_all(run)
+    home.routing.answering = True
+    run = await home.carry(run)
+    assert (await levels(home)).figures["frame"].queue_time_s == 30
+    home.routing.answering = False
+    run = await home.redrive(run, "frame", input={"prompt": "a heron"})
+    home.answer_all(run)
+    run = await home.carry(run)
+    home.clock.advance(20)
+    home.answer_all(run)
+    await home.carry(run)
+    assert (await levels(home)).figures["clip"].stale_propagation_s == 20
+
+
+async def test_nothing_known_is_nothing_told() -> None:
+    """SLO-1: a figure without a case is absent and never 0; what people cancel, and what is older, does not count."""
+    home = house()
+    told = (await levels(home)).figures[ALL]
+    assert (told.runs, told.success_rate, told.first_pass_yield, told.review_wait_s) == (0, None, None, None)
+    await home.carry(await home.produce(production(FRAME)))
+    home.clock.advance(86_401)
+    assert (await levels(home)).figures[ALL].runs == 0
+
+
+async def test_the_page_shows_them() -> None:
+    """SLO-1, OPS-5: the figures of the last day are metrics, of all and by model, with the share of sound rebuilds."""
+    home, metrics = house(), Metrics()
+    await home.carry(await home.produce(production(CLIP)))
+    await measuring(home, metrics).watch()
+    page = metrics.page().decode()
+    assert 'pointsman_slo_ratio{figure="success_rate",model=""} 1.0' in page
+    assert 'pointsman_slo_ratio{figure="first_pass_yield",model="clip"} 1.0' in page
+    assert 'pointsman_slo_ratio{figure="rebuild_success",model=""} 1.0' in page
+    assert 'pointsman_slo_seconds{figure="queue_time",model="clip"} 0.0' in page
+    assert 'pointsman_slo_cost_per_usable_second{currency="CNY",model="clip"} 0.25' in page
+    assert home.alerts.told == []
+
+
+def passes(*firsts: bool) -> list[Outcome]:
+    """Outcomes of one model, a minute apart."""
+    return [Outcome("clip", START + timedelta(minutes=n), first) for n, first in enumerate(firsts)]
+
+
+def test_a_fall_of_the_yield_is_seen() -> None:
+    """SLO-1: the last ones far below those before are a fall; few cases, or a model that never was better, are none."""
+    good, bad = [True] * LAST, [False] * LAST
+    assert dropped(passes(*good, *bad)) == {"clip": (0, 1)}
+    assert dropped(passes(*good[1:], *bad)) == {}
+    assert dropped(passes(*bad, *bad)) == {}
+    assert dropped(passes(*good, *bad[10:], *good[10:])) == {}
+    assert dropped(passes(*good, *bad[9:], *good[11:])) == {"clip": (0.45, 1)}
+
+
+async def test_a_fall_of_the_yield_trips_like_an_outage() -> None:
+    """SLO-1, OPS-6: every call succeeds in the end, and still operators are told that the production is down."""
+    home = house()
+    for _ in range(LAST):
+        await home.carry(await home.produce(production(CLIP)))
+    await measuring(home).watch()
+    assert home.alerts.told == []
+    for _ in range(LAST):
+        home.routing.script = {"frame": [OUT_OF_ORDER]}
+        run = await home.carry(await home.produce(production(CLIP)))
+        await home.carry(run, seconds=60)
+    await measuring(home).watch()
+    assert home.alerts.told == [("exact_supply_unavailable", "clip")]
+
+
+async def test_a_run_that_is_not_what_its_events_tell_is_told() -> None:
+    """SLO-1, EVENT-3: the share of Runs that are rebuilt as they stand; one that is not breaks an invariant."""
+    home = house()
+    run = await home.carry(await home.produce(production(FRAME)))
+    await home.runs.save(replace(run, labels={"forged": "yes"}), [], home.clock.now(), DeskChanges())  # no event tells
+    told = await levels(home)
+    assert (told.rebuilt, told.checked) == (0, 1)
+    await measuring(home).watch()
+    assert home.alerts.told == [("invariant_violated", "runs")]
