@@ -40,7 +40,7 @@ setup: ## make .venv from uv.lock (quick when nothing changed)
 	echo "setup: no Python 3.11 or newer on the path; install one, or: make setup PYTHON=/path/to/python" >&2; exit 1
 
 .PHONY: demo
-demo: setup ## start everything, run the main job on real media, show what happened, stop
+demo: setup ## start everything, make one episode while providers fail, show what happened, stop
 	@$(BIN)/pointsman demo
 
 .PHONY: up

@@ -22,9 +22,9 @@ ACTS = 9
 class Programme:
     """The progress bar over the acts."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, acts: int) -> None:
         self._progress = progress
-        self._bar = progress.add_task("starting the stack", total=ACTS)
+        self._bar = progress.add_task("starting the stack", total=acts)
 
     async def act(self, title: str, playing: Awaitable[T]) -> T:
         """Play one act under its title."""
@@ -43,7 +43,7 @@ async def play(folder: Path) -> Facts:
     results.mkdir(parents=True)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=output.console, transient=True) as progress:
-        programme = Programme(progress)
+        programme = Programme(progress, ACTS)
         stage = Stage(folder)
         async with stage:
             story = Story(stage, facts)

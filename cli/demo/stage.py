@@ -10,10 +10,12 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cli.api import Api
+from cli.demo.descent import descent, still_there
 from libs.host.identity import direct
 
 START_S = 60.0
@@ -22,7 +24,7 @@ CATALOG = Path(__file__).with_name("catalog.yaml")
 
 
 class StageError(Exception):
-    """The stack did not come up; the text says where to look."""
+    """The stack did not come up, or its story does not get on; the text says where to look."""
 
 
 class Stage:
@@ -45,20 +47,43 @@ class Stage:
         self.folder.mkdir(parents=True, exist_ok=True)
         for earlier in self.folder.glob("stack-*"):
             shutil.rmtree(earlier, ignore_errors=True)
+        self.log.unlink(missing_ok=True)
         try:
-            await self._start()
-            key = (self.data / "admin.key").read_text(encoding="utf-8").strip()
-            self.api = await Api(self.url, key).__aenter__()
-            await self.lab.__aenter__()
+            await self.start()
         except BaseException:
             await self._stop()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._close()
+        await self._stop()
+
+    async def start(self) -> None:
+        """Return when the stack is ready and both doors are open. StageError if it does not come up."""
+        await self._start()
+        key = (self.data / "admin.key").read_text(encoding="utf-8").strip()
+        self.api = await Api(self.url, key).__aenter__()
+        await self.lab.__aenter__()
+
+    async def kill(self) -> int:
+        """kill -9 of every process at once, database and providers included; how many they were. `start` goes on with
+        the same data on the same ports. StageError if one stays."""
+        assert self._process is not None, "only what was started is killed"
+        await self._close()
+        everything = await descent(self._process.pid)
+        for pid in everything:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        await self._process.wait()
+        left = await wait_until(lambda: still_there(everything), lambda found: not found, seconds=STOP_S)
+        if left:
+            raise StageError(f"processes {sorted(left)} did not die of kill -9")
+        return len(everything)
+
+    async def _close(self) -> None:
         await self.api.__aexit__()
         await self.lab.__aexit__()
-        await self._stop()
 
     async def restart(self, meanwhile: Callable[[], None]) -> None:
         """Stop the stack, do something to what it left behind, and start it again on the same ports."""
@@ -72,7 +97,7 @@ class Stage:
         http, grpc, studio = self._ports
         arguments = ("--http", f"127.0.0.1:{http}", "--grpc", f"127.0.0.1:{grpc}", "--studio-port", str(studio))
         verb = ("up", "--data", str(self.data), *arguments, "--catalog", str(self._catalog), "--ready-file", str(ready))
-        with self.log.open("wb") as log:
+        with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *direct().command(Path(sys.executable), ["-m", "cli", *verb], signal.SIGKILL),
                 env={**stage_environment(os.environ), **self._more},
