@@ -25,6 +25,7 @@ from cli.commands.models import models
 from cli.commands.prices import prices
 from cli.commands.review import review
 from cli.commands.run import run
+from cli.commands.slo import slo
 from cli.commands.supply import supply
 from cli.commands.up import up
 from cli.commands.webhooks import webhooks
@@ -68,7 +69,21 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 
 STARTING = (up, demo, drill)
 ASKING = (run, invoke, models, explain, whatif)
-OPERATING = (catalog, supply, health, capacity, budget, alerts, attempt, review, dead_letters, keys, webhooks, doctor)
+OPERATING = (
+    catalog,
+    supply,
+    health,
+    capacity,
+    budget,
+    slo,
+    alerts,
+    attempt,
+    review,
+    dead_letters,
+    keys,
+    webhooks,
+    doctor,
+)
 OFFLINE = (adapters, classify, prices, certs)
 for command in (*STARTING, *ASKING, *OPERATING, *OFFLINE):
     main.add_command(command)

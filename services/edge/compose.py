@@ -47,6 +47,7 @@ from services.edge.routes.commands import CommandRoutes
 from services.edge.routes.desks import DeskRoutes
 from services.edge.routes.gate import Paths
 from services.edge.routes.keys import KeyRoutes
+from services.edge.routes.levels import LevelRoutes
 from services.edge.routes.listener import Listener
 from services.edge.routes.models import ModelRoutes
 from services.edge.routes.openai import OpenAiRoutes
@@ -200,6 +201,7 @@ class House:
             OperatorRoutes(self._routing, self._health, self._capacity),
             BudgetRoutes(self._budgets),
             DeskRoutes(self._desks),
+            LevelRoutes(self._runs),
             PastRoutes(self._routing, self._health),
             CatalogRoutes(self._catalog, self.world.ids),
             CallbackRoutes(self._callbacks),

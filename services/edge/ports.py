@@ -15,6 +15,7 @@ from services.edge.domain import (
     call_shapes,
     callback_shapes,
     evidence_shapes,
+    level_shapes,
     past_shapes,
     replay_shapes,
     run_shapes,
@@ -162,6 +163,10 @@ class Runs(Protocol):
 
     def follow(self, tenant: str, run_id: str, after: int) -> AsyncGenerator[list[shapes.RunEvent], None]:
         """Batches without gap or repetition, until the Run is at rest and all was told."""
+        ...
+
+    async def levels(self, window_s: float) -> level_shapes.ServiceLevelReport:
+        """Figures of Runs created within that time."""
         ...
 
     async def ping(self) -> None:

@@ -100,6 +100,7 @@ def assemble(
     budgets, alerts = BudgetsPeer(channels.to("cost_quote")), AlertsPeer(channels.to("routing"))
     hub = Hub(runs, hints=settings.hints)
     plans, recorder = Plans(), Recorder(runs, hub, world, alerts)
+    measure = Measure(runs, alerts, world, PROCESS)
     hands = Hands(runs, routing, budgets, Inspector(examiner), alerts, world)
     advance = Advance(runs, routing, hands, plans, recorder, world)
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
@@ -119,7 +120,7 @@ def assemble(
             carry.wake()
 
     desk = Desk(runs, routing, recorder, world)
-    servicer = RunsServicer(desk, plans, hub, Wakes(created, changed))
+    servicer = RunsServicer(desk, plans, hub, Wakes(created, changed), measure)
     people = ReviewDesk(desk, desks, plans, budgets)
     reviews, letters = ReviewServicer(people, changed), DeadLetterServicer(people)
     context = ComposedContext(
@@ -129,7 +130,7 @@ def assemble(
             (REVIEWS, lambda server: add_ReviewServiceServicer_to_server(reviews, server)),
             (DEAD_LETTERS, lambda server: add_DeadLetterServiceServicer_to_server(letters, server)),
         ),
-        tickers=(submit, follow, carry, watch, *_keeping(runs, routing, alerts, plans, settings, world)),
+        tickers=(submit, follow, carry, watch, *_keeping(runs, routing, alerts, plans, measure, settings, world)),
     )
     if outbox is not None:
         _send(context, runs, outbox, settings, world)
@@ -137,12 +138,11 @@ def assemble(
 
 
 def _keeping(
-    runs: Runs, routing: Routing, alerts: Alerts, plans: Plans, settings: Settings, world: World
+    runs: Runs, routing: Routing, alerts: Alerts, plans: Plans, measure: Measure, settings: Settings, world: World
 ) -> tuple[Ticker, ...]:
     """What looks after Runs that nobody calls for. Nothing is forgotten unless an operator says so."""
     look = Standing(runs, routing, alerts, plans, world, timedelta(seconds=settings.stuck_after_s)).look
     standing = Ticker("runs.standing", look, world=world, interval_s=settings.standing_interval_s)
-    measure = Measure(runs, alerts, world, PROCESS)
     levels = Ticker("runs.levels", measure.watch, world=world, interval_s=settings.levels_interval_s)
     if settings.keep_events_days is None:
         return standing, levels

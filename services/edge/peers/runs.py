@@ -12,13 +12,16 @@ from libs.rpc.faulting import faulting, faults_from_rpc
 from libs.rpc.values import struct_from
 from pointsman.runs.v1 import runs_service_pb2 as pb
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
-from services.edge.domain import run_shapes, shapes
+from services.edge.domain import level_shapes, run_shapes, shapes
 from services.edge.domain.orders import Order
 from services.edge.ports import Redrive
+from services.edge.wire import levels as wire_levels
 from services.edge.wire import runs as wire_runs
 
 TIMEOUT_S = 10.0
 CREATE_TIMEOUT_S = 20.0
+LEVELS_TIMEOUT_S = 30.0
+"""It reads the events of a thousand Runs."""
 JOIN_MARGIN_S = 5.0
 FOLLOW_TIMEOUT_S = 600.0
 """A followed stream is opened anew after this long: every call has a deadline, and no stream needs to end for it."""
@@ -149,6 +152,14 @@ class RunsPeer:
                         yield [wire_runs.event(item) for item in reply.events]
         finally:
             call.cancel()
+
+    @faulting
+    async def levels(self, window_s: float) -> level_shapes.ServiceLevelReport:
+        """See the port."""
+        window = Duration()
+        window.FromTimedelta(timedelta(seconds=window_s))
+        reply = await self._stub.GetServiceLevels(pb.GetServiceLevelsRequest(window=window), timeout=LEVELS_TIMEOUT_S)
+        return wire_levels.report(reply)
 
     @faulting
     async def ping(self) -> None:

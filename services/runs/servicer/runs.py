@@ -13,6 +13,7 @@ from services.runs.app.find_run import find_run
 from services.runs.app.hub import Hub
 from services.runs.app.join_run import join_run
 from services.runs.app.list_runs import list_runs
+from services.runs.app.measure_levels import WATCHED, Measure
 from services.runs.app.plans import Plans
 from services.runs.app.read_run import read_run
 from services.runs.app.redrive_run import preview as preview_redrive
@@ -20,6 +21,7 @@ from services.runs.app.redrive_run import redrive_run, total
 from services.runs.app.stream_events import list_events, stream_events
 from services.runs.domain.run import Event, Run
 from services.runs.wire import runs as wire
+from services.runs.wire.levels import levels_to_proto
 
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000
@@ -40,11 +42,12 @@ class Wakes:
 class RunsServicer(RunsServiceServicer):
     """`pointsman.runs.v1.RunsService`."""
 
-    def __init__(self, desk: Desk, plans: Plans, hub: Hub, wakes: Wakes) -> None:
+    def __init__(self, desk: Desk, plans: Plans, hub: Hub, wakes: Wakes, measure: Measure) -> None:
         self._desk = desk
         self._plans = plans
         self._hub = hub
         self._wakes = wakes
+        self._measure = measure
 
     def _told(self, run: Run) -> run_pb2.Run:
         return wire.run_to_proto(self._plans.of(run), run, self._desk.world.clock.now())
@@ -126,6 +129,11 @@ class RunsServicer(RunsServiceServicer):
             run, reached = await redrive_run(self._desk, self._plans, request.tenant, request.run_id, asked)
             self._wakes.changed()
         return wire.redriven_to_proto(self._told(run), reached, total(reached))
+
+    async def GetServiceLevels(self, request: pb.GetServiceLevelsRequest, context: Any) -> pb.GetServiceLevelsResponse:
+        """How well productions go."""
+        window = request.window.ToTimedelta() if request.HasField("window") else WATCHED
+        return levels_to_proto(await self._measure.levels(window))
 
     async def StreamRunEvents(
         self, request: pb.StreamRunEventsRequest, context: Any

@@ -27,6 +27,7 @@ class FakeRuns(RunsServiceServicer):
         self.created: list[runs_service_pb2.CreateRunRequest] = []
         self.identities: list[Any] = []
         self.streams = 0
+        self.windows: list[int] = []
         self.earliest: dict[str, int] = {}
         """By Run: the sequence of the first event that is kept."""
         self.changed = asyncio.Condition()
@@ -177,6 +178,16 @@ class FakeRuns(RunsServiceServicer):
         run.state = run_pb2.RunState.RUN_STATE_CANCELLED
         self.tell(run.id, "run_cancelled", reason=request.reason)
         return runs_service_pb2.CancelRunResponse(run=run)
+
+    async def GetServiceLevels(self, request: Any, context: Any) -> Any:
+        """Of everything and of one model, of which little is known."""
+        self.windows.append(request.window.seconds)
+        cost = Money(currency_code="CNY", units=1, nanos=250_000_000)
+        levels = [
+            runs_service_pb2.ServiceLevels(runs=4, nodes=3, success_rate=0.75, cost_per_usable_second=[cost]),
+            runs_service_pb2.ServiceLevels(model="clip", nodes=1, first_pass_yield=0.0),
+        ]
+        return runs_service_pb2.GetServiceLevelsResponse(levels=levels, checked=2, rebuilt=2)
 
     async def StreamRunEvents(self, request: Any, context: Any) -> AsyncIterator[Any]:
         """Events after the cursor, one batch at a time, until the Run is at rest."""

@@ -258,3 +258,21 @@ async def test_a_supply_is_verified(edge: EdgeHouse) -> None:
     assert len(begun["id"]) == 26
     first, second = edge.catalog.verified
     assert (first.request_id, first.wait.seconds, second.request_id) == ("v1", 3, begun["id"])
+
+
+async def test_figures_of_productions_are_shown(edge: EdgeHouse) -> None:
+    """SLO-1: of everything first, then by model; what is not known is null and what is 0 is 0; a window by request."""
+    async with edge.admin as client:
+        told = (await client.get("/v1/operator/slo", params={"window_s": 3600})).json()
+        assert (await client.get("/v1/operator/slo")).status_code == 200
+        refused = await client.get("/v1/operator/slo", params={"window_s": 0})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/query/window_s")
+    assert edge.runs.windows == [3600, 86_400]
+    whole, clip = told["levels"]
+    assert (told["checked"], told["rebuilt"]) == (2, 2)
+    assert (whole["model"], whole["success_rate"], whole["first_pass_yield"]) == (None, 0.75, None)
+    assert whole["cost_per_usable_second"] == [{"currency": "CNY", "amount": "1.25"}]
+    assert (clip["model"], clip["first_pass_yield"], clip["review_wait_s"]) == ("clip", 0.0, None)
+    _, key = await edge.key()
+    async with edge.client(key) as user:
+        assert (await user.get("/v1/operator/slo")).status_code == 403

@@ -788,3 +788,142 @@ class StreamRunEventsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StreamRunEventsResponse: _TypeAlias = StreamRunEventsResponse  # noqa: Y015
+
+@_typing.final
+class GetServiceLevelsRequest(_message.Message):
+    """Asks for figures."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WINDOW_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def window(self) -> _duration_pb2.Duration:
+        """Of Runs created within this time up to now; absent = a day."""
+
+    def __init__(
+        self,
+        *,
+        window: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["window", b"window"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["window", b"window"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetServiceLevelsRequest: _TypeAlias = GetServiceLevelsRequest  # noqa: Y015
+
+@_typing.final
+class GetServiceLevelsResponse(_message.Message):
+    """The figures."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEVELS_FIELD_NUMBER: _builtins.int
+    CHECKED_FIELD_NUMBER: _builtins.int
+    REBUILT_FIELD_NUMBER: _builtins.int
+    checked: _builtins.int
+    """Of the newest Runs that have ended, so many were rebuilt from their events."""
+    rebuilt: _builtins.int
+    """So many of these are as they stand."""
+    @_builtins.property
+    def levels(self) -> _containers.RepeatedCompositeFieldContainer[Global___ServiceLevels]:
+        """Of everything first, then by model."""
+
+    def __init__(
+        self,
+        *,
+        levels: _abc.Iterable[Global___ServiceLevels] | None = ...,
+        checked: _builtins.int = ...,
+        rebuilt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked", b"checked", "levels", b"levels", "rebuilt", b"rebuilt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetServiceLevelsResponse: _TypeAlias = GetServiceLevelsResponse  # noqa: Y015
+
+@_typing.final
+class ServiceLevels(_message.Message):
+    """The figures of one model, or of everything. What is absent is not known. Times are means in seconds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    RUNS_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    SUCCESS_RATE_FIELD_NUMBER: _builtins.int
+    QUEUE_TIME_SECONDS_FIELD_NUMBER: _builtins.int
+    FIRST_PASS_YIELD_FIELD_NUMBER: _builtins.int
+    RETRY_RATE_FIELD_NUMBER: _builtins.int
+    COST_PER_USABLE_SECOND_FIELD_NUMBER: _builtins.int
+    REVIEW_WAIT_SECONDS_FIELD_NUMBER: _builtins.int
+    STALE_PROPAGATION_SECONDS_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """The Public Model; empty = everything."""
+    runs: _builtins.int
+    """Runs that were created; of a model: its single generations."""
+    nodes: _builtins.int
+    """Nodes that were made, or failed."""
+    success_rate: _builtins.float
+    """Share of ended Runs that succeeded, without those that were cancelled."""
+    queue_time_seconds: _builtins.float
+    """From a node's readiness to its attempt."""
+    first_pass_yield: _builtins.float
+    """Share of nodes that came out right at the first attempt."""
+    retry_rate: _builtins.float
+    """Share of attempts that were not the first of their node."""
+    review_wait_seconds: _builtins.float
+    """From a question to its decision."""
+    stale_propagation_seconds: _builtins.float
+    """From the mark of a stale node to its new result."""
+    @_builtins.property
+    def cost_per_usable_second(self) -> _containers.RepeatedCompositeFieldContainer[_money_pb2.Money]:
+        """What a second that was made cost, all attempts counted, by currency."""
+
+    def __init__(
+        self,
+        *,
+        model: _builtins.str = ...,
+        runs: _builtins.int = ...,
+        nodes: _builtins.int = ...,
+        success_rate: _builtins.float | None = ...,
+        queue_time_seconds: _builtins.float | None = ...,
+        first_pass_yield: _builtins.float | None = ...,
+        retry_rate: _builtins.float | None = ...,
+        cost_per_usable_second: _abc.Iterable[_money_pb2.Money] | None = ...,
+        review_wait_seconds: _builtins.float | None = ...,
+        stale_propagation_seconds: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_first_pass_yield", b"_first_pass_yield", "_queue_time_seconds", b"_queue_time_seconds", "_retry_rate", b"_retry_rate", "_review_wait_seconds", b"_review_wait_seconds", "_stale_propagation_seconds", b"_stale_propagation_seconds", "_success_rate", b"_success_rate", "first_pass_yield", b"first_pass_yield", "queue_time_seconds", b"queue_time_seconds", "retry_rate", b"retry_rate", "review_wait_seconds", b"review_wait_seconds", "stale_propagation_seconds", b"stale_propagation_seconds", "success_rate", b"success_rate"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first_pass_yield", b"_first_pass_yield", "_queue_time_seconds", b"_queue_time_seconds", "_retry_rate", b"_retry_rate", "_review_wait_seconds", b"_review_wait_seconds", "_stale_propagation_seconds", b"_stale_propagation_seconds", "_success_rate", b"_success_rate", "cost_per_usable_second", b"cost_per_usable_second", "first_pass_yield", b"first_pass_yield", "model", b"model", "nodes", b"nodes", "queue_time_seconds", b"queue_time_seconds", "retry_rate", b"retry_rate", "review_wait_seconds", b"review_wait_seconds", "runs", b"runs", "stale_propagation_seconds", b"stale_propagation_seconds", "success_rate", b"success_rate"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__first_pass_yield: _TypeAlias = _typing.Literal["first_pass_yield"]  # noqa: Y015
+    _WhichOneofArgType__first_pass_yield: _TypeAlias = _typing.Literal["_first_pass_yield", b"_first_pass_yield"]  # noqa: Y015
+    _WhichOneofReturnType__queue_time_seconds: _TypeAlias = _typing.Literal["queue_time_seconds"]  # noqa: Y015
+    _WhichOneofArgType__queue_time_seconds: _TypeAlias = _typing.Literal["_queue_time_seconds", b"_queue_time_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__retry_rate: _TypeAlias = _typing.Literal["retry_rate"]  # noqa: Y015
+    _WhichOneofArgType__retry_rate: _TypeAlias = _typing.Literal["_retry_rate", b"_retry_rate"]  # noqa: Y015
+    _WhichOneofReturnType__review_wait_seconds: _TypeAlias = _typing.Literal["review_wait_seconds"]  # noqa: Y015
+    _WhichOneofArgType__review_wait_seconds: _TypeAlias = _typing.Literal["_review_wait_seconds", b"_review_wait_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__stale_propagation_seconds: _TypeAlias = _typing.Literal["stale_propagation_seconds"]  # noqa: Y015
+    _WhichOneofArgType__stale_propagation_seconds: _TypeAlias = _typing.Literal["_stale_propagation_seconds", b"_stale_propagation_seconds"]  # noqa: Y015
+    _WhichOneofReturnType__success_rate: _TypeAlias = _typing.Literal["success_rate"]  # noqa: Y015
+    _WhichOneofArgType__success_rate: _TypeAlias = _typing.Literal["_success_rate", b"_success_rate"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first_pass_yield) -> _WhichOneofReturnType__first_pass_yield | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__queue_time_seconds) -> _WhichOneofReturnType__queue_time_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__retry_rate) -> _WhichOneofReturnType__retry_rate | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__review_wait_seconds) -> _WhichOneofReturnType__review_wait_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__stale_propagation_seconds) -> _WhichOneofReturnType__stale_propagation_seconds | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__success_rate) -> _WhichOneofReturnType__success_rate | None: ...
+
+Global___ServiceLevels: _TypeAlias = ServiceLevels  # noqa: Y015

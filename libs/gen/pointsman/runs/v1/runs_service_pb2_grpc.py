@@ -90,6 +90,11 @@ class RunsServiceStub:
                 request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.StreamRunEventsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.StreamRunEventsResponse.FromString,
                 _registered_method=True)
+        self.GetServiceLevels = channel.unary_unary(
+                '/pointsman.runs.v1.RunsService/GetServiceLevels',
+                request_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.GetServiceLevelsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.GetServiceLevelsResponse.FromString,
+                _registered_method=True)
 
 
 class RunsServiceServicer:
@@ -173,6 +178,13 @@ class RunsServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetServiceLevels(self, request, context):
+        """How well productions go, of all tenants: figures from the events of the newest Runs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RunsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -230,6 +242,11 @@ def add_RunsServiceServicer_to_server(servicer, server):
                     servicer.StreamRunEvents,
                     request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.StreamRunEventsRequest.FromString,
                     response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.StreamRunEventsResponse.SerializeToString,
+            ),
+            'GetServiceLevels': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetServiceLevels,
+                    request_deserializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.GetServiceLevelsRequest.FromString,
+                    response_serializer=pointsman_dot_runs_dot_v1_dot_runs__service__pb2.GetServiceLevelsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -530,6 +547,33 @@ class RunsService:
             '/pointsman.runs.v1.RunsService/StreamRunEvents',
             pointsman_dot_runs_dot_v1_dot_runs__service__pb2.StreamRunEventsRequest.SerializeToString,
             pointsman_dot_runs_dot_v1_dot_runs__service__pb2.StreamRunEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetServiceLevels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.runs.v1.RunsService/GetServiceLevels',
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.GetServiceLevelsRequest.SerializeToString,
+            pointsman_dot_runs_dot_v1_dot_runs__service__pb2.GetServiceLevelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

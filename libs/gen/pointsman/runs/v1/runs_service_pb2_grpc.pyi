@@ -55,6 +55,8 @@ class RunsServiceStub:
     """Runs a node again, with its history, or tells what that would touch and cost."""
     StreamRunEvents: _grpc.UnaryStreamMultiCallable[_runs_service_pb2.StreamRunEventsRequest, _runs_service_pb2.StreamRunEventsResponse]
     """Its events after a cursor, and, when following, those to come."""
+    GetServiceLevels: _grpc.UnaryUnaryMultiCallable[_runs_service_pb2.GetServiceLevelsRequest, _runs_service_pb2.GetServiceLevelsResponse]
+    """How well productions go, of all tenants: figures from the events of the newest Runs."""
 
 @_typing.type_check_only
 class RunsServiceAsyncStub(RunsServiceStub):
@@ -83,6 +85,8 @@ class RunsServiceAsyncStub(RunsServiceStub):
     """Runs a node again, with its history, or tells what that would touch and cost."""
     StreamRunEvents: _aio.UnaryStreamMultiCallable[_runs_service_pb2.StreamRunEventsRequest, _runs_service_pb2.StreamRunEventsResponse]  # type: ignore[assignment]
     """Its events after a cursor, and, when following, those to come."""
+    GetServiceLevels: _aio.UnaryUnaryMultiCallable[_runs_service_pb2.GetServiceLevelsRequest, _runs_service_pb2.GetServiceLevelsResponse]  # type: ignore[assignment]
+    """How well productions go, of all tenants: figures from the events of the newest Runs."""
 
 class RunsServiceServicer(metaclass=_abc_1.ABCMeta):
     """Runs and their histories."""
@@ -174,5 +178,13 @@ class RunsServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_runs_service_pb2.StreamRunEventsResponse], _abc.AsyncIterator[_runs_service_pb2.StreamRunEventsResponse]]:
         """Its events after a cursor, and, when following, those to come."""
+
+    @_abc_1.abstractmethod
+    def GetServiceLevels(
+        self,
+        request: _runs_service_pb2.GetServiceLevelsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runs_service_pb2.GetServiceLevelsResponse, _abc.Awaitable[_runs_service_pb2.GetServiceLevelsResponse]]:
+        """How well productions go, of all tenants: figures from the events of the newest Runs."""
 
 def add_RunsServiceServicer_to_server(servicer: RunsServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
