@@ -246,7 +246,7 @@ def _again(plan: Plan, run: Run, node: Node, failure: Failure, now: datetime) ->
     if over:
         exhausted = Failure(failure.category, failure.scope, False, failure.code, f"{failure.message} ({over})")
         return (failed(node, exhausted),)
-    pause = min(FIRST_BACKOFF_S * 2 ** min(len(node.failures), 10), LONGEST_BACKOFF_S)
+    pause = min(FIRST_BACKOFF_S * 2 ** min(len(node.failures) - node.forgiven, 10), LONGEST_BACKOFF_S)
     retry_at = now + timedelta(seconds=pause)
     told = {"node": node.id, "state": "pending", "reason": f"backoff: until {plain(retry_at)}", "retry_at": retry_at}
     why = f"{failure.code}; attempt {used} of {spec.budget.attempts}; the input stays as it is"
@@ -257,8 +257,9 @@ def _used_up(spec: Spec, node: Node, used: int, now: datetime) -> str:
     budget = spec.budget
     if used >= budget.attempts:
         return f"{used} of {budget.attempts} attempts are used"
-    if len(node.failures) >= budget.attempts:
-        return f"{len(node.failures) + 1} tries found nobody"
+    tried = len(node.failures) - node.forgiven + 1
+    if tried > budget.attempts:
+        return f"{tried} tries found nobody"
     if budget.wall_time is not None and node.began_at is not None and now - node.began_at >= budget.wall_time:
         return f"its wall time of {budget.wall_time} is over"
     return ""

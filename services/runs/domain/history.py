@@ -228,13 +228,15 @@ def _redriven(run: Run, data: Data, at: datetime) -> Run:
     nodes = dict(run.nodes)
     for node_id in data["nodes"]:
         node = nodes[node_id]
+        failures = (*node.failures, node.failure) if node.failure else node.failures
         again = replace(
             node,
             state=NodeState.PENDING,
             waiting_reason="",
             failure=None,
             refused=False,
-            failures=(*node.failures, node.failure) if node.failure else node.failures,
+            failures=failures,
+            forgiven=len(failures),
             allowance=node.attempts_made,
             began_at=None,
             retry_at=None,

@@ -188,6 +188,8 @@ class Node:
     """Input hash -> what it gave for that (RUN-5)."""
     failures: tuple[Failure, ...] = ()
     """Of earlier tries, oldest first."""
+    forgiven: int = 0
+    """How many of them were before the last redrive: tries that found nobody are counted from there."""
     task_ids: tuple[str, ...] = ()
     retry_at: datetime | None = None
     began_at: datetime | None = None

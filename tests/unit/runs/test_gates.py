@@ -245,3 +245,19 @@ async def test_used_up_attempts_are_a_case_file() -> None:
     assert retries == [f"provider_error; attempt {n} of 3; the input stays as it is" for n in (1, 2)]
     (letter, attempts), *_ = (await home.people.letters("a", run.id, False, "", 9))[0]
     assert (letter.desk, len(letter.task_ids), len(attempts)) == ("operations", 3, 3)
+
+
+async def test_a_redrive_gives_all_tries_again() -> None:
+    """DLQ-1: after a redrive the budget of attempts and the pauses begin anew; the failures before stay on record."""
+    home = house()
+    home.routing.script = {"frame": [OUT_OF_ORDER] * 5}
+    run = await home.produce(production({**FRAME, "budget": {"attempts": 3}}))
+    for _ in range(3):
+        run = await home.carry(run, seconds=300)
+    run = await home.redrive(run, "frame")
+    for _ in range(2):
+        run = await home.carry(run, seconds=2)
+        run = await home.carry(run, seconds=2)
+    assert states(run) == {"frame": "succeeded"}
+    assert len(run.nodes["frame"].failures) == 5
+    await home.rebuilds(run)
