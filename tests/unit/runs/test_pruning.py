@@ -30,11 +30,11 @@ async def test_a_cursor_before_what_is_kept_is_told_the_earliest() -> None:
             await list_events(home.runs, "a", run.id, after, 100)
         assert (caught.value.code, caught.value.metadata["earliest"]) == ("history_pruned", str(last))
         with pytest.raises(Fault) as caught:
-            await anext(stream_events(home.runs, home.hub, "a", run.id, after))
+            await anext(stream_events(home.hub, "a", run.id, after))
         assert caught.value.code == "history_pruned"
     (event,) = await list_events(home.runs, "a", run.id, last - 1, 100)
     assert event.kind == "run_completed"
-    assert [[event]] == [batch async for batch in stream_events(home.runs, home.hub, "a", run.id, last - 1)]
+    assert [[event]] == [batch async for batch in stream_events(home.hub, "a", run.id, last - 1)]
     assert await list_events(home.runs, "a", run.id, last, 100) == []
     with pytest.raises(Fault) as caught:
         await list_events(home.runs, "a", run.id, last + 1, 100)
