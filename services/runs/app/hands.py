@@ -119,11 +119,7 @@ class Hands:
         if estimate.worst is None:
             await self._let_go(plan, node, "nobody can say its price")
             return hearing.held(plan, run, node, node.task_id, Unpriced(estimate.reason), now())
-        fitting = attempts_that_fit(plan, node, estimate)
-        if isinstance(fitting, Refused):
-            await self._let_go(plan, node, fitting.message)
-            return await self._refused(plan, run, node, fitting)
-        attempts, cost = fitting
+        attempts, cost = attempts_that_fit(plan, node, estimate)
         try:
             answer = await self._reserve(plan, run, node, cost, attempts)
         except Fault as fault:

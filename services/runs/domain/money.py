@@ -6,7 +6,7 @@ from libs.kernel.money import Money
 from services.runs.domain.ending import deadline_of
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Node, Order, Run
-from services.runs.domain.task_view import Estimate, Refused
+from services.runs.domain.task_view import Estimate
 
 
 def order_of(plan: Plan, run: Run, node: Node) -> Order:
@@ -27,10 +27,10 @@ def _sooner(left: datetime | None, right: datetime | None) -> datetime | None:
     return min(left, right) if left is not None and right is not None else left or right
 
 
-def attempts_that_fit(plan: Plan, node: Node, estimate: Estimate) -> tuple[int, Money] | Refused:
-    """(attempts that the Task may make, what they cost at worst): as many as the node's own limits leave.
+def attempts_that_fit(plan: Plan, node: Node, estimate: Estimate) -> tuple[int, Money]:
+    """(attempts that the Task may make, what they cost at worst): as many as the node's own limits leave, at least one.
 
-    A limit in another currency than the quotes' is left to the ledger, which knows the rates.
+    Whether that one may be is for the ledger to say, which knows the rates and the limits that people have raised.
     """
     assert estimate.worst is not None, "what nobody can price is held by nobody"
     each = Money(estimate.worst.currency, estimate.worst.amount / max(estimate.attempts, 1))
@@ -41,8 +41,5 @@ def attempts_that_fit(plan: Plan, node: Node, estimate: Estimate) -> tuple[int, 
     same = plan.budget is not None and plan.budget.currency == each.currency
     if budget.cost is not None and same and each.amount > 0:
         left = budget.cost - (node.cost.amount if node.cost is not None else 0)
-        if left < each.amount:
-            said = f"{node.id} has {left} of {budget.cost} {each.currency} left, one attempt may cost {each.amount}"
-            return Refused(node.id, "node", "cost", said)
         attempts = min(attempts, int(left // each.amount))
     return max(attempts, 1), each * max(attempts, 1)

@@ -118,7 +118,7 @@ class FakeRouting:
 
 @dataclass
 class FakeBudgets:
-    """Implements `ports.Budgets` with one account for each production."""
+    """Implements `ports.Budgets`: an account for each production, and one for each node that has a limit."""
 
     hard: dict[str, Decimal] = field(default_factory=dict)
     soft: dict[str, Decimal] = field(default_factory=dict)
@@ -126,6 +126,8 @@ class FakeBudgets:
     spent: dict[str, Decimal] = field(default_factory=dict)
     over: set[str] = field(default_factory=set)
     """Holds that have ended."""
+    booked: dict[str, Decimal] = field(default_factory=dict)
+    """By Hold that has ended: what it really cost."""
     closed: set[str] = field(default_factory=set)
     """Holds that were released before anybody took them."""
     away: Fault | None = None
@@ -141,7 +143,9 @@ class FakeBudgets:
             self.soft.setdefault(budget_id, plan.budget.soft)
 
     async def make_node(self, budget_id: str, parent: str, tenant: str, spec: Spec, currency: str) -> None:
-        """The level below is not counted here."""
+        """Once, for a node with a limit."""
+        if spec.budget.cost is not None:
+            self.hard.setdefault(budget_id, spec.budget.cost)
 
     async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
         """All or nothing."""
@@ -151,10 +155,11 @@ class FakeBudgets:
         if hold_id in self.held and self.held[hold_id][1] != cost.amount:
             raise Fault.of("already_exists", f"hold {hold_id} is of another amount")
         if hold_id not in self.held:
-            taken = self._taken(root)
-            if root in self.hard and taken + cost.amount > self.hard[root]:
-                return Refused(root, "episode", "cost", f"{root}: {taken} of {self.hard[root]} are taken")
-            self.held[hold_id] = (root, cost.amount)
+            for at, level in ((budget_id, "node"), (root, "episode")):
+                taken = self._taken(at)
+                if at in self.hard and taken + cost.amount > self.hard[at]:
+                    return Refused(at, level, "cost", f"{at}: {taken} of {self.hard[at]} are taken")
+            self.held[hold_id] = (budget_id, cost.amount)
         return Held(budget_id, cost, attempts, self._newly_soft(root))
 
     async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
@@ -164,21 +169,24 @@ class FakeBudgets:
         if hold_id not in self.held:
             self.closed.add(hold_id)
             return Settled()
-        root, _ = self.held[hold_id]
+        root = self.held[hold_id][0].partition("/")[0]
         if hold_id not in self.over:
             self.over.add(hold_id)
-            self.spent[root] = self.spent.get(root, Decimal(0)) + (cost.amount if cost is not None else 0)
+            self.booked[hold_id] = cost.amount if cost is not None else Decimal(0)
+            self.spent[root] = self.spent.get(root, Decimal(0)) + self.booked[hold_id]
         held = self.held[hold_id][1]
         more = cost.amount - held if cost is not None else Decimal(0)
         return Settled(self._newly_soft(root), Money(cost.currency, more) if cost is not None and more > 0 else None)
 
     async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
-        """The new limit."""
+        """The new limit of one that was made."""
+        if budget_id not in self.hard:
+            raise Fault.of("not_found", f"budget {budget_id} does not exist")
         self.hard[budget_id] = cost.amount
 
-    def _taken(self, root: str) -> Decimal:
-        open_holds = (amount for hold, (at, amount) in self.held.items() if at == root and hold not in self.over)
-        return self.spent.get(root, Decimal(0)) + sum(open_holds, Decimal(0))
+    def _taken(self, level: str) -> Decimal:
+        below = (item for item in self.held.items() if level in (item[1][0], item[1][0].partition("/")[0]))
+        return sum((self.booked.get(hold, amount) for hold, (_, amount) in below), Decimal(0))
 
     def _newly_soft(self, root: str) -> tuple[str, ...]:
         if root in self.soft and self._taken(root) >= self.soft[root] and root not in self.told_soft:

@@ -125,6 +125,18 @@ async def test_a_hard_limit_asks_and_more_money_lets_it_go_on() -> None:
     await home.rebuilds(run)
 
 
+async def test_more_money_for_one_node_lets_it_go_on() -> None:
+    """HUMAN-2, COST-10: where a node's own limit refuses, the question names that level, and raising it is enough."""
+    home = house()
+    frame = {**FRAME, "budget": {"cost": "0.50"}}
+    run = await home.carry(await home.produce(production(frame)))
+    (review,) = await home.reviews(run)
+    assert review.question.root_cause == f"budget:{run.budget_id}/frame"
+    run = await home.decide(run, "raise_budget", budget={"currency": "CNY", "amount": "1.00"})
+    assert run.state is RunState.SUCCEEDED
+    await home.rebuilds(run)
+
+
 async def test_a_soft_limit_slows_down_and_is_told_once() -> None:
     """COST-10: past its soft limit a production makes two things at once; the event and the alert come once."""
     home = house()
