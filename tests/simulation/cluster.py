@@ -20,11 +20,11 @@ from services.provider_adapter import compose as provider_adapter
 from services.routing import compose as routing
 from services.runs import compose as runs
 from tests.simulation.databases import Database, Served, Stores
+from tests.simulation.eyes import Eyes
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Doors, Network, Process
 from tests.simulation.providers import EPOCH_S, Outside
 from tests.simulation.shape import Shape
-from tests.unit.runs.fakes import FakeExaminer
 
 EPOCH = datetime.fromtimestamp(EPOCH_S, UTC)
 
@@ -98,7 +98,7 @@ class Cluster:
             ),
             "routing": lambda doors, world: routing.assemble(kept, settings, doors, world),
             "runs": lambda doors, world: runs.assemble(
-                served(stores.runs), served(stores.runs), FakeExaminer(), shape.runs(), doors, world
+                served(stores.runs), served(stores.runs), Eyes(), shape.runs(), doors, world
             ),
         }
         self._builders = builders

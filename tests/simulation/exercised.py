@@ -1,12 +1,13 @@
 """What happened in a world that gives the laws something to judge: a law is only seen to hold where it could break."""
 
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 
 from services.health.domain.states import LADDER, SHUT, State
 from services.routing.domain.task import Task, TaskState
-from services.runs.domain.run import Run
+from services.runs.domain.run import Event, Run
 from tests.simulation.story import Story
 
 
@@ -20,6 +21,8 @@ def exercised(story: Story) -> Counter[str]:
         _of_task(task, newest, seen)
     for run in story.runs:
         _of_run(run, seen)
+        _of_production(run, story.events[run.id], seen)
+    seen["budgets that refused"] = sum(budget.refused_at is not None for budget in story.budgets)
     for stored in story.history:
         before, after = stored.event.before, stored.event.after
         seen["trips"] += after is State.CIRCUIT_OPEN and before is not State.CIRCUIT_OPEN
@@ -46,3 +49,29 @@ def _of_task(task: Task, newest: int, seen: Counter[str]) -> None:
 def _of_run(run: Run, seen: Counter[str]) -> None:
     seen["events"] += run.last_sequence
     seen[f"runs {run.state}"] += 1
+
+
+KINDS = {
+    "run.steer.consumed": "steering consumed",
+    "run.steer.superseded": "steering superseded",
+    "canary_released": "canaries released",
+    "budget_settled": "holds settled",
+    "budget_raised": "budgets raised",
+    "run_redriven": "runs redriven",
+    "review_escalated": "reviews handed on",
+    "gate_opened": "gates opened",
+}
+
+
+def _of_production(run: Run, events: Sequence[Event], seen: Counter[str]) -> None:
+    if run.production is None:
+        return
+    seen[f"productions {run.state}"] += 1
+    for event in events:
+        if event.kind in KINDS:
+            seen[KINDS[event.kind]] += 1
+        if event.kind == "run.steer.accepted":
+            seen["steering migrated" if event.data.get("source_event_id") else "steering accepted"] += 1
+        if event.kind == "node_completed":
+            seen["results reused" if event.data.get("reused") else "nodes completed"] += 1
+        seen["nodes tried again"] += event.kind == "node_ready" and event.data.get("try", 1) > 1

@@ -18,13 +18,15 @@ from services.capacity.domain.ledger import Gate, Refusal
 from services.capacity.domain.levels import Level
 from services.capacity.ports import Figure
 from services.capacity.store.memory import MemoryCapacityStore
+from services.cost_quote.domain.budgets import HoldAsk, Moved, Refused
+from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.health.domain.subjects import Subject
 from services.routing.domain.task import AttemptState, Task, TaskState
 from services.routing.ports import Write
 from services.routing.store.tasks_memory import MemoryTasks
 from services.runs.domain.run import Run
 from services.runs.store.memory import MemoryRuns
-from tests.simulation.databases import Stores
+from tests.simulation.databases import Makers, Stores
 from tests.simulation.misfortune import Temper
 from tests.simulation.providers import CALM, MOODS, Mood
 from tests.simulation.world import Planted
@@ -134,6 +136,15 @@ class TalkativeRuns(MemoryRuns):
         )
 
 
+class ForgetfulBudgets(MemoryBudgets):
+    """The id of a Hold taken away: asking again for the same one reserves again (COST-11)."""
+
+    async def hold(self, ask: HoldAsk) -> Moved | Refused:
+        """Reserve, as if that id had never come."""
+        self._holds.pop(ask.hold_id, None)
+        return await super().hold(ask)
+
+
 def unfenced_breaker(stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
     """Epochs taken away: every outcome seems to be dispatched in the present epoch (HLT-6)."""
 
@@ -175,7 +186,8 @@ class Mutant:
 
 
 def _mutant(seed: int, planted: Planted, *laws: str) -> Mutant:
-    return Mutant(planted, frozenset(laws), seed)
+    alone = planted if planted.productions else replace(planted, productions=0)
+    return Mutant(alone, frozenset(laws), seed)
 
 
 CAPACITY = "capacity_held_and_returned"
@@ -193,6 +205,14 @@ BY_TURNS = replace(PAUSES, longest_pause_s=150.0)
 REPRICED = Temper(0.3, {"catalog": 1.0}, (FLAKY,))
 MISJUDGING = Planted(rewrites=unfenced_breaker, temper=TRIPS)
 SILENT = "superseded_stay_silent"
+DYING_RUNS = Temper(0.25, {"kill": 3.0, "database": 1.0}, (CALM,), {"runs": 6.0, "cost_quote": 3.0, "routing": 1.0})
+
+
+def producing(makers: Makers) -> Planted:
+    """Three productions at providers that are well, carried by processes that die."""
+    return Planted(makers, temper=DYING_RUNS, size="small", productions=3)
+
+
 MUTANTS: Mapping[str, Mutant] = {
     "fencing": _mutant(27, Planted({"tasks": UnfencedTasks}, temper=BY_TURNS, size="middle"), SILENT, *LATE_WRITES),
     "doubt": _mutant(3, Planted({"tasks": ResubmittingTasks}, temper=DOUBTFUL), "no_double_submission"),
@@ -205,4 +225,5 @@ MUTANTS: Mapping[str, Mutant] = {
     "supersession: attempts": _mutant(27, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
     "supersession: the catalogue": _mutant(3, Planted(rewrites=newest_catalogue, temper=REPRICED), *LATE_WRITES),
     "revisions of runs": _mutant(10, Planted({"runs": TalkativeRuns}), "events_without_gap"),
+    "productions: one hold an id": _mutant(2, producing({"budgets": ForgetfulBudgets}), "ledger_balanced"),
 }  # fmt: skip

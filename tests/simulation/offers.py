@@ -97,7 +97,7 @@ class Offers:
             "channel": account,
             "upstream_model": upstream_model(name, edition),
             "kind": "video",
-            "capabilities": {"duration_s": {"min": 1, "max": 15}},
+            "capabilities": {"duration_s": {"min": 1, "max": 15}, "inputs": {"reference_videos": 3}},
             "limits": {"concurrency": slots, "rpm": self.supply_rpm.get(name, 0)},
             "prices": [account],
             "evidence": "waived",

@@ -42,12 +42,12 @@ class People:
     seen: dict[str, list[int]] = field(default_factory=dict)
     """Sequences as a customer's stream showed them."""
     _edition: int = 0
-    _runs: Any = field(init=False)
+    runs: Any = field(init=False)
     _catalog: Any = field(init=False)
 
     def __post_init__(self) -> None:
         doors = Doors(self.process, "")
-        self._runs = RunsServiceStub(doors.to("runs"))
+        self.runs = RunsServiceStub(doors.to("runs"))
         self._catalog = CatalogServiceStub(doors.to("routing"))
 
     async def declare(self) -> None:
@@ -61,7 +61,7 @@ class People:
 
     async def _apply(self, text: str) -> None:
         request = catalog_service_pb2.ApplyRequest(catalog_yaml=text)
-        await self._insist(lambda: self._catalog.Apply(request, timeout=self._timeout_s))
+        await self.insist(lambda: self._catalog.Apply(request, timeout=self.timeout_s))
 
     async def switch(self, subject: str, on: bool) -> None:
         """An operator's word on a Channel or Supply."""
@@ -70,7 +70,7 @@ class People:
         request = catalog_service_pb2.SetAdminStateRequest(
             subject=Subject(kind=kind, id=subject), state=state, reason="an operator"
         )
-        await self._insist(lambda: self._catalog.SetAdminState(request, timeout=self._timeout_s))
+        await self.insist(lambda: self._catalog.SetAdminState(request, timeout=self.timeout_s))
 
     async def order(self, number: int, after_s: float) -> None:
         """One customer: order, look on, perhaps cancel."""
@@ -86,7 +86,7 @@ class People:
             tenant=TENANT, model=MODEL, input=struct_from({"prompt": f"a boat, {number}", "duration_s": SECONDS}),
             options=options, idempotency_key=key, fingerprint=key,
         )  # fmt: skip
-        reply = await self._insist(lambda: self._runs.CreateRun(request, timeout=self._timeout_s))
+        reply = await self.insist(lambda: self.runs.CreateRun(request, timeout=self.timeout_s))
         if reply is None:
             self.refused.append(key)
             return
@@ -96,26 +96,26 @@ class People:
             pause_s = rng.choice((0.0, rng.uniform(0.0, 3.0), rng.uniform(0.0, 60.0)))
             await asyncio.sleep(pause_s * self.offers.stretch)
             asked = runs_service_pb2.CancelRunRequest(run_id=run_id, tenant=TENANT)
-            await self._insist(lambda: self._runs.CancelRun(asked, timeout=self._timeout_s))
-        await self._look_on(run_id)
+            await self.insist(lambda: self.runs.CancelRun(asked, timeout=self.timeout_s))
+        await self.look_on(run_id)
 
-    async def _look_on(self, run_id: str) -> None:
+    async def look_on(self, run_id: str) -> None:
         """Follow the events by a stream that breaks and is taken up where it broke."""
-        seen = self.seen[run_id] = []
+        seen = self.seen.setdefault(run_id, [])
         while True:
             after = seen[-1] if seen else 0
             request = runs_service_pb2.StreamRunEventsRequest(
                 run_id=run_id, tenant=TENANT, after_sequence=after, follow=True
             )
             try:
-                async for reply in self._runs.StreamRunEvents(request, timeout=120.0 * self.offers.stretch):
+                async for reply in self.runs.StreamRunEvents(request, timeout=120.0 * self.offers.stretch):
                     seen += [event.sequence for event in reply.events]
                 return
             except aio.AioRpcError:
                 self.counts["streams taken up"] += 1
                 await asyncio.sleep(INSIST_S)
 
-    async def _insist(self, call: Callable[[], Awaitable[Any]]) -> Any:
+    async def insist(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Until it is answered; None when the answer is a refusal that will stand."""
         while True:
             try:
@@ -129,7 +129,8 @@ class People:
             await asyncio.sleep(INSIST_S)
 
     @property
-    def _timeout_s(self) -> float:
+    def timeout_s(self) -> float:
+        """How long an answer is waited for."""
         return 12.0 * self.offers.stretch
 
     def _now(self) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from services.capacity.domain.leases import Lease
+from services.cost_quote.domain.budgets import Budget, Hold, Mismatch
 from services.health.ports import Recorded
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.task import Task
@@ -36,6 +37,12 @@ class Story:
     catalogs: Mapping[int, Catalog]
     """What each revision of the catalogue said when it was committed."""
     orders: Mapping[str, str]
+    budgets: Sequence[Budget]
+    open_holds: Sequence[Hold]
+    mismatches: Sequence[Mismatch]
+    """What the ledger's own check finds."""
+    steered: Mapping[str, Sequence[str]]
+    """By production: the ids of the inputs that were acknowledged."""
     seen: Mapping[str, Sequence[int]]
     errors: Sequence[str] = field(default_factory=tuple)
     """Log lines at level error, and exceptions that nobody retrieved."""
@@ -43,6 +50,11 @@ class Story:
     def at(self, seconds: float) -> datetime:
         """A moment of the loop as wall time."""
         return self.epoch + timedelta(seconds=seconds)
+
+
+def tasks_of(run: Run) -> list[str]:
+    """The ids of every Task that a Run's nodes ever had."""
+    return [name for node in run.nodes.values() for name in node.task_ids or (node.task_id,) if name]
 
 
 Checker = Callable[[Story], list[str]]

@@ -4,12 +4,15 @@ import pytest
 
 from tests.simulation.batch import Tally, play_all, play_some, summary
 from tests.simulation.misfortune import Temper
+from tests.simulation.mutants import DYING_RUNS
 from tests.simulation.providers import Mood
 from tests.simulation.simulate import play
 from tests.simulation.world import Planted
 
 SEEDS = (*range(1, 17), 65, 82)
 """65 had a Task come to life behind its cancelled Run, 82 a decision by the prices of another revision."""
+PRODUCING = (54, 58, 61)
+"""54 and 58 had a Task reported missing that another replica had just begun."""
 SLOW = Mood("slow", {"slow_taken": 1.0})
 DYING_ADAPTER = Temper(0.5, {"kill": 1.0, "mood": 1.0}, (SLOW,), {"provider_adapter": 1.0})
 
@@ -26,6 +29,15 @@ def test_no_law_is_broken_at_full_size() -> None:
     report = play(2, Planted(size="large"))
     assert not report.breaches, report.words()
     assert report.seen["runs"] >= 6
+
+
+@pytest.mark.parametrize("seed", PRODUCING)
+def test_no_law_is_broken_where_productions_are_made(seed: int) -> None:
+    """VER-4, STEER-3, STEER-4, COST-11, RUN-6: nor where two productions are steered, paused, redriven and decided on,
+    or left alone, while processes die: money balances, every input ends once, everything comes to rest."""
+    report = play(seed, Planted(size="small", productions=2, temper=DYING_RUNS))
+    assert not report.breaches, report.words()
+    assert report.faults["productions"] == 2
 
 
 @pytest.mark.parametrize("seed", [10, 11, 12])

@@ -14,14 +14,17 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.misfortune import Misfortune, Temper
 from tests.simulation.network import Network, Process, Rewrite
 from tests.simulation.people import TENANT, People
+from tests.simulation.producers import Producers
 from tests.simulation.providers import Outside
 from tests.simulation.shape import shape_of
-from tests.simulation.story import Story
+from tests.simulation.story import Story, tasks_of
 from tests.simulation.witness import Witness
 from tests.simulation.witness_of_tasks import TaskWitness
 
 LONGEST_S = 3600.0
 ROUND_S = 2.0
+PRODUCTIONS = ((0, 1, 2), (0.75, 0.2, 0.05))
+"""How many productions a world has, and the share of worlds that have so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Planted:
     """What befalls the world, where the seed is not to choose."""
     size: str = ""
     """How large it is, where the seed is not to choose."""
+    productions: int | None = None
+    """How many productions are ordered in it, where the seed is not to choose."""
 
 
 class Simulation:
@@ -59,6 +64,9 @@ class Simulation:
         database = Database(self._rng("database"), self.counts)
         self.cluster = Cluster(self.loop, self.network, self.stores, database, self.outside, shape, str(seed))
         self.people = People(self._rng("people"), self._bystander(), clock, shape.offers, self.counts)
+        self.producers = Producers(self.people)
+        drawn = self._rng("productions").choices(*PRODUCTIONS)[0]
+        self.productions = drawn if planted.productions is None else planted.productions
         self.misfortune = Misfortune(
             self._rng("misfortune"), self.loop, self.cluster, self.network, database, self.outside,
             self._switch, self._reprice, shape, self.counts, self._note,
@@ -77,6 +85,10 @@ class Simulation:
             self._as_people(self.people.order(number, rng.uniform(0.0, shape.spread_s)))
             for number in range(shape.orders)
         ]
+        ordering += [
+            self._as_people(self.producers.produce(number, rng.uniform(0.0, shape.spread_s)))
+            for number in range(self.productions)
+        ]
         await self.misfortune.go_on(self.loop.time() + shape.strikes_s, self.temper)
         _, waiting = await asyncio.wait(ordering, timeout=LONGEST_S)
         self.witness.breaches += [f"{len(waiting)} customers never came to an end"] if waiting else []
@@ -87,19 +99,25 @@ class Simulation:
     async def _rest(self) -> None:
         until = self.loop.time() + LONGEST_S
         while self.loop.time() < until:
-            if not await self.stores.runs.live(tuple(LIVE_STATES), "", 1, productions=False):
+            if not await self._live(productions=False) and not await self._live(productions=True):
+                await self._as_people(self.producers.look_back())
                 return
             await asyncio.sleep(ROUND_S)
+            await self._as_people(self.producers.see_through())
+
+    async def _live(self, *, productions: bool) -> bool:
+        return bool(await self.stores.runs.live(tuple(LIVE_STATES), "", 1, productions=productions))
 
     async def _told(self) -> Story:
         stores, runs = self.stores, await self._all_runs()
+        names = dict.fromkeys(name for run in runs for name in tasks_of(run))
         events = {run.id: await stores.runs.events(run.id, 0, 10_000) for run in runs}
         return Story(
             epoch=EPOCH,
             now=self.loop.time(),
             runs=runs,
             events=events,
-            tasks=[task for run in runs if (task := await stores.tasks.get(run.node.task_id)) is not None],
+            tasks=[task for name in names if (task := await stores.tasks.get(name)) is not None],
             jobs=self.outside.jobs,
             history=await stores.health.events(None, 0, 1_000_000),
             leases=await stores.capacity.leases(),
@@ -109,6 +127,10 @@ class Simulation:
             window_s=self.shape.offers.window_s,
             catalogs=self.stores.catalog.revisions,
             orders=self.people.orders,
+            budgets=await stores.budgets.find("", "", 0, 10_000),
+            open_holds=await stores.budgets.open_holds("", "", 10_000),
+            mismatches=await stores.budgets.mismatches(),
+            steered=self.producers.steered,
             seen=self.people.seen,
         )
 

@@ -7,11 +7,14 @@ from tests.simulation.checkers import (
     events_without_gap,
     every_run_rests,
     history_folds,
+    ledger_balanced,
     money_adds_up,
     no_double_submission,
+    nodes_paid_once,
     nothing_unexpected,
     results_are_the_jobs,
     snapshots_kept,
+    steering_kept,
     superseded_stay_silent,
 )
 from tests.simulation.story import Checker
@@ -30,6 +33,9 @@ _MODULES = {
         snapshots_kept,
         money_adds_up,
         history_folds,
+        ledger_balanced,
+        steering_kept,
+        nodes_paid_once,
         nothing_unexpected,
     )
 }

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from services.routing.domain.task import AttemptState
 from services.runs.domain.run import RunState
-from tests.simulation.story import Story
+from tests.simulation.story import Story, tasks_of
 
 NEEDS = ("attempts that cost money", "switches of supply")
 FREE = frozenset({AttemptState.NOT_ACCEPTED, AttemptState.RESERVED})
@@ -25,9 +25,10 @@ def check(story: Story) -> list[str]:
             if (attempt.state in FREE or not attempt.counted) and attempt.cost and attempt.cost.amount:
                 breaches.append(f"attempt {attempt.id} is {attempt.state} and cost {attempt.cost}")
     for run in story.runs:
-        task = tasks.get(run.node.task_id)
+        known = [tasks[name] for name in tasks_of(run) if name in tasks]
         told = run.usage.cost.amount if run.usage.cost else Decimal(0)
-        corrected = task is not None and any(attempt.late or attempt.resolution for attempt in task.attempts)
-        if task is not None and not corrected and run.state is not RunState.PENDING and told != task.spent.amount:
-            breaches.append(f"run {run.id} tells a cost of {told}, its task has spent {task.spent.amount}")
+        spent = sum((task.spent.amount for task in known), Decimal(0))
+        corrected = any(attempt.late or attempt.resolution for task in known for attempt in task.attempts)
+        if known and not corrected and run.state is not RunState.PENDING and told != spent:
+            breaches.append(f"run {run.id} tells a cost of {told}, its tasks have spent {spent}")
     return breaches
