@@ -14,6 +14,7 @@ from services.runs.ports import Examiner
 
 LookedAt = tuple[str, Sequence[Artifact]]
 SOUND = "sound"
+NOTHING = "there is no file to look at"
 
 
 class Inspector:
@@ -23,8 +24,8 @@ class Inspector:
         self._examiner = examiner
 
     async def findings(self, plan: Plan, run: Run, node: Node, looked_at: Iterable[LookedAt]) -> list[Finding]:
-        """One finding for each artifact and check; what is not sound is judged no further. Faults of the store and of
-        routing, where a text is to be read."""
+        """One finding for each artifact and check; what is not sound is judged no further, and a check that has nothing
+        to look at is not passed. Faults of the store and of routing, where a text is to be read."""
         declared = plan.spec(node.id).checks
         try:
             checks = _resolved(plan, run, node, declared)
@@ -37,7 +38,7 @@ class Inspector:
             for artifact in artifacts:
                 facts = await self._examiner.examine(run.tenant, artifact, readers)
                 found += _judged(name, facts, checks, others)
-        return found
+        return found or [Finding(node.id, check.name, NOTHING) for check in declared]
 
     async def _facts(self, run: Run, sha256: str) -> Facts:
         return await self._examiner.examine(run.tenant, Artifact(sha256, "", 0), ())

@@ -197,6 +197,16 @@ async def test_checks_look_at_what_was_made() -> None:
     await home.rebuilds(run)
 
 
+async def test_a_check_with_nothing_to_look_at_asks() -> None:
+    """GATE-1: what gave no file has passed no check; a person is asked."""
+    home = house()
+    looked = {"id": "looked", "kind": "check", "needs": ["good"], "checks": ["decodes"]}
+    run = await home.carry(await home.produce(production({"id": "good", "kind": "gate"}, looked)))
+    run = await home.decide(run, "approve")
+    (review,) = await home.reviews(run)
+    assert (review.question.kind, "no file" in review.question.cause) == ("check", True)
+
+
 async def test_what_is_broken_does_not_count_as_made() -> None:
     """RUN-7: an artifact that cannot be read fails its node, though its Task succeeded and was paid."""
     home = house()
