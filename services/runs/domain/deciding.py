@@ -75,7 +75,8 @@ def decided(plan: Plan, run: Run, asked: Question, verdict: Verdict) -> Drafts:
         return _gate(plan, run, node, asked, verdict)
     told = Draft("review_decided", {"node": node.id, **_said(asked, verdict)})
     if verdict.decision in MADE_AGAIN:
-        return (told, *_made_again(plan, run, asked, verdict))
+        noted = (_anomaly(node, asked, verdict),) if asked.kind == "charge_doubt" else ()
+        return (told, *noted, *_made_again(plan, run, asked, verdict))
     return (told, *_BY_KIND[asked.kind](plan, run, node, asked, verdict))
 
 
@@ -178,9 +179,14 @@ def _unpriced(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdic
     return tuple(failed(each, error, "budget") for each in waiting)
 
 
+def _anomaly(node: Node, asked: Question, verdict: Verdict) -> Draft:
+    """A charge that may have doubled is on record, whatever was decided about it (RUN-6)."""
+    told = {"node": node.id, "cause": asked.cause, "who": verdict.who, "amount": facts.money_json(node.cost)}
+    return Draft("cost_anomaly", told)
+
+
 def _doubt(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
-    anomaly = {"node": node.id, "cause": asked.cause, "who": verdict.who, "amount": facts.money_json(node.cost)}
-    noted = Draft("cost_anomaly", anomaly)
+    noted = _anomaly(node, asked, verdict)
     if verdict.decision is Decision.APPROVE:
         waits = {"node": node.id, "state": "pending", "reason": "", "retry": "a person accepts a second charge"}
         return (noted, Draft("node_waiting", waits))

@@ -183,6 +183,17 @@ async def test_a_doubtful_charge_waits_with_its_hold() -> None:
     assert len(await home.said(run, "cost_anomaly")) == 1
 
 
+async def test_a_doubtful_charge_made_elsewhere_is_on_record() -> None:
+    """RUN-6: who has it made again at another supply may pay twice as well, and the anomaly says so."""
+    home = house()
+    home.routing.script = {"frame": [DOUBTED]}
+    run = await home.carry(await home.produce(production(FRAME)))
+    run = await home.decide(run, "reroute", supply="b/two")
+    assert run.state is RunState.SUCCEEDED
+    assert len(await home.said(run, "cost_anomaly")) == 1
+    await home.rebuilds(run)
+
+
 async def test_compensation_takes_back_and_deletes_nothing() -> None:
     """COMP-1: a rejected artifact counts no longer; what has not begun is cancelled; the history keeps it, paid."""
     home = house()
