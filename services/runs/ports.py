@@ -134,7 +134,7 @@ class Routing(Protocol):
         ...
 
     async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
-        """Those Tasks as they are now, by id; missing ones are left out."""
+        """Those Tasks as they are now, by id, however many; missing ones are left out."""
         ...
 
     async def waiting_reason(self, task_id: str) -> str:
@@ -154,7 +154,7 @@ class Budgets(Protocol):
     """Where money is held (COST-9)."""
 
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
-        """Make the budget of a production; doing it twice is one budget."""
+        """Make the budget of a production; doing it twice is one budget, whatever its limits are by then."""
         ...
 
     async def make_node(self, budget_id: str, parent: str, tenant: str, spec: Spec, currency: str) -> None:
@@ -162,11 +162,17 @@ class Budgets(Protocol):
         ...
 
     async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
-        """Reserve at every level, or at none; the same id is the same Hold."""
+        """Reserve at every level, or at none; the same id is the same Hold.
+
+        Fault `already_exists` where that id was held for other amounts, `conflict` where it was given back before.
+        """
         ...
 
     async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
-        """Book what it really cost and free the rest."""
+        """Book what it really cost and free the rest; doing it twice is once.
+
+        With neither cost nor attempts the Hold is given back, and an id that was never held is closed to holding.
+        """
         ...
 
     async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:

@@ -20,7 +20,6 @@ from services.runs.domain.task_view import TaskView
 from services.runs.ports import Routing, Runs
 
 BATCH = 200
-TASKS_AT_ONCE = 1_000
 ROUNDS = 200
 PRODUCTIONS_AT_ONCE = 8
 ASKING_AT_ONCE = 16
@@ -144,10 +143,7 @@ class Advance:
             for node in run.nodes.values()
             if node.state is NodeState.RUNNING and node.task_id and not node.items
         ]
-        found: dict[str, TaskView] = {}
-        for start in range(0, len(ids), TASKS_AT_ONCE):
-            found.update(await self._routing.tasks(ids[start : start + TASKS_AT_ONCE]))
-        return found
+        return await self._routing.tasks(ids) if ids else {}
 
     async def _batches(self, states: Sequence[RunState], *, productions: bool) -> AsyncIterator[Sequence[Run]]:
         after = ""

@@ -48,9 +48,13 @@ class RoutingPeer:
     @faulting
     async def tasks(self, task_ids: Sequence[str]) -> Mapping[str, TaskView]:
         """See the port."""
-        request = pb.ListTasksRequest(task_ids=task_ids, page_size=len(task_ids))
-        reply = await self._stub.ListTasks(request, timeout=TIMEOUT_S)
-        return {task.id: wire.task_from_proto(task) for task in reply.tasks}
+        found: dict[str, TaskView] = {}
+        for start in range(0, len(task_ids), TASKS_AT_ONCE):
+            some = task_ids[start : start + TASKS_AT_ONCE]
+            request = pb.ListTasksRequest(task_ids=some, page_size=len(some))
+            reply = await self._stub.ListTasks(request, timeout=TIMEOUT_S)
+            found.update((task.id, wire.task_from_proto(task)) for task in reply.tasks)
+        return found
 
     @faulting
     async def waiting_reason(self, task_id: str) -> str:
