@@ -6,7 +6,7 @@ Laws of this file:
 - a reason tells what was found and what was asked for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,23 +59,6 @@ def judge(check: Check, facts: Facts, others: Mapping[str, Facts] | None = None)
     if judgement is None:
         return f"cannot be judged by {check.name!r}, which is no check that is known"
     return judgement(check.argument, facts, others or {})
-
-
-def verdict(
-    checks: Sequence[Check], seen: Sequence[Facts], others: Mapping[str, Facts] | None = None
-) -> tuple[str, ...]:
-    """Everything that is wrong with some artifacts, each reason with the artifact's first digits; empty = all pass.
-
-    What is not sound is judged no further.
-    """
-    if checks and not seen:
-        return ("there is no file to look at",)
-    reasons = []
-    for facts in seen:
-        broken = verified(facts)
-        found = [broken] if broken else [reason for check in checks if (reason := judge(check, facts, others))]
-        reasons += [f"{facts.sha256[:12]} {reason}" for reason in found]
-    return tuple(reasons)
 
 
 def readers(checks: Iterable[Check]) -> frozenset[str]:

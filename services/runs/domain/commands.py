@@ -13,7 +13,6 @@ from services.runs.domain import asking
 from services.runs.domain.plan import Kind, Plan
 from services.runs.domain.run import (
     AT_WORK,
-    TERMINAL_STATES,
     Draft,
     Node,
     NodeState,
@@ -170,8 +169,3 @@ def compensated(plan: Plan, run: Run, node_id: str, cause: str, who: str) -> Dra
 def claimed(asked: str, node: str, who: str) -> Drafts:
     """Somebody looks at a question."""
     return (Draft("review_claimed", {"review_id": asked, "node": node, "assignee": who}),)
-
-
-def is_over(run: Run) -> bool:
-    """Whether the Run has ended."""
-    return run.state in TERMINAL_STATES

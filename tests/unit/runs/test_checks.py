@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.runs.domain.checks import Facts, alike, compared, judge, readers, verdict, verified
+from services.runs.domain.checks import Facts, alike, compared, judge, readers, verified
 from services.runs.domain.plan import Check
 from services.runs.domain.reading.production import read_plan
 from tests.unit.runs.documents import episode, put
@@ -99,17 +99,6 @@ def test_what_cannot_be_judged_is_not_passed(check, reason):
 def test_everything_made_is_verified(facts, reason):
     """RUN-7: it exists, decodes, has bytes, and a clip lasts."""
     assert verified(facts) == reason
-
-
-def test_a_verdict_names_every_file_and_every_reason():
-    """GATE-1: all files pass all checks, or all reasons are told; what is not sound is judged no further."""
-    checks = (Check("min_size", "2000x2000"), Check("hash", B))
-    broken = replace(CLIP, unsound="is broken or incomplete")
-    reasons = verdict(checks, [PICTURE, broken])
-    assert [reason.split()[0] for reason in reasons] == [A[:12], A[:12], B[:12]]
-    assert reasons[2] == f"{B[:12]} is broken or incomplete"
-    assert verdict(checks, []) == ("there is no file to look at",)
-    assert verdict((), [PICTURE]) == ()
 
 
 def test_what_must_be_looked_at_is_known_before():
