@@ -20,7 +20,7 @@ VIOLATIONS = [
     ("rooms", "services/capacity/app", "services.capacity.store"),
     ("rooms", "services/health/servicer", "services.health.store"),
     ("rooms", "services/cost_quote/attic", ""),
-    ("rooms-runs", "services/runs/app", "services.runs.wire"),
+    ("rooms", "services/runs/app", "services.runs.wire"),
     ("rooms-provider-adapter", "services/provider_adapter/adapters", "services.provider_adapter.driver"),
     ("rooms-edge", "services/edge/routes", "services.edge.peers"),
     ("domain-purity", "services/health/domain", "random"),
