@@ -1,4 +1,4 @@
-"""Who waits for which Run. One query a second serves every waiter of this process; own commits wake them at once."""
+"""Who waits for which Run. One query a look serves every waiter of this process; own commits wake them at once."""
 
 import asyncio
 from collections import Counter

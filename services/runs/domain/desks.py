@@ -11,9 +11,10 @@ from libs.kernel.money import Money
 from services.runs.domain import facts
 from services.runs.domain.asking import ID_LENGTH
 from services.runs.domain.memos import Memo, memo_changes
+from services.runs.domain.plan import Rank
 from services.runs.domain.run import Artifact, Draft, Failure, Node, Question, Run
 
-RANKS = ("rights", "release", "hero", "rest")
+RANKS = tuple(Rank)
 """The order of the queue (HUMAN-3)."""
 
 

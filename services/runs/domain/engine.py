@@ -75,7 +75,7 @@ RECOVERY: Mapping[NodeState, str] = {
     NodeState.LEASED: "its Hold is asked for, then its Task is handed over under the recorded id",
     NodeState.RUNNING: "its Task is followed by its id; a map looks at its items",
     NodeState.WAITING_HUMAN: "its question is on record, with a deadline that hands it on",
-    NodeState.COMPENSATING: "its compensation is carried on, in its own lane",
+    NodeState.COMPENSATING: "never found: a compensation begins and ends in one commit, so nothing can starve it",
 }
 """The one rule for each state that is not an end: after a crash nothing else is needed (RUN-6)."""
 
