@@ -35,6 +35,7 @@ from services.runs.domain.run import (
 Data = Mapping[str, Any]
 Step = Callable[[Run, Data, datetime], Run]
 COMMANDS_KEPT = 64
+DECISIONS_KEPT = 10
 
 
 def evolve(run: Run, kind: str, data: Data, at: datetime) -> Run:
@@ -169,6 +170,10 @@ def _asked(run: Run, data: Data, _at: datetime) -> Run:
     return replace(run, questions={**run.questions, told.id: told})
 
 
+def _decided(run: Run, data: Data, at: datetime) -> Run:
+    return _answered(replace(run, decided_at=(*run.decided_at, at)[-DECISIONS_KEPT:]), data, at)
+
+
 def _answered(run: Run, data: Data, _at: datetime) -> Run:
     """Whoever was refused money asks again: no node waits for an answer that nobody is asked for."""
     asked = run.questions.get(data["review_id"])
@@ -296,11 +301,11 @@ _RUN_EVENTS: Mapping[str, Step] = {
     "budget_raised": _eased,
     "budget_settled": _settled,
     "gate_opened": _asked,
-    "gate_decided": _answered,
+    "gate_decided": _decided,
     "review_opened": _asked,
     "review_claimed": _claimed,
     "review_escalated": _escalated,
-    "review_decided": _answered,
+    "review_decided": _decided,
     "review_withdrawn": _answered,
     "backpressure_started": _pressed,
     "backpressure_ended": _relieved,

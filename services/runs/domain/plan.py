@@ -124,12 +124,14 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class ReviewLoad:
-    """How much open review a production bears: at `most` open, or the oldest beyond `oldest`, producing pauses until
-    `resume` are open (GATE-4)."""
+    """How much open review a production bears (GATE-4): at `most` open, with the oldest beyond `oldest`, or with more
+    than people decide within `horizon` at the rate of their last decisions, producing pauses until `resume` are open.
+    """
 
     most: int = 20
     resume: int = 10
     oldest: timedelta = timedelta(hours=48)
+    horizon: timedelta = timedelta(hours=48)
 
 
 @dataclass(frozen=True, slots=True)

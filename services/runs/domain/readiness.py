@@ -4,7 +4,7 @@ The reasons are worked out whenever somebody looks: they are never events, and n
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from libs.kernel.canonical import plain
 from services.runs.domain.maps import Crowd, crowd, held_back
@@ -82,19 +82,35 @@ class Look:
 def pressure(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     """Producing pauses while people have too much to look at, and goes on once they have caught up (GATE-4)."""
     load, open_now = plan.reviews, len(run.questions)
-    oldest = min((asked.opened_at for asked in run.questions.values()), default=now)
+    cause = _too_slow(plan, run, now)
     if not run.backpressure:
-        cause = ""
         if open_now >= load.most:
             cause = f"{open_now} reviews are open, {load.most} are borne"
-        elif now - oldest > load.oldest:
-            cause = f"the oldest review is open since {plain(oldest)}"
         if cause:
             told = {"reason": cause, "open": open_now, "most": load.most, "by": "runs"}
             return (Draft("backpressure_started", told),)
-    elif open_now <= load.resume and now - oldest <= load.oldest:
+    elif open_now <= load.resume and not cause:
         return (Draft("backpressure_ended", {"open": open_now, "resume": load.resume, "by": "runs"}),)
     return ()
+
+
+def _too_slow(plan: Plan, run: Run, now: datetime) -> str:
+    """Why people do not keep up, however few reviews are open; "" if they do."""
+    oldest = min((asked.opened_at for asked in run.questions.values()), default=now)
+    if now - oldest > plan.reviews.oldest:
+        return f"the oldest review is open since {plain(oldest)}"
+    needed = _time_to_drain(run, len(run.questions))
+    if needed > plan.reviews.horizon:
+        return f"{len(run.questions)} reviews are open, which takes {needed} at the rate of the last decisions"
+    return ""
+
+
+def _time_to_drain(run: Run, open_now: int) -> timedelta:
+    """How long people need for what is open, at the rate of their last decisions; nothing while none is known."""
+    if len(run.decided_at) < 2 or not open_now:
+        return timedelta(0)
+    each = (run.decided_at[-1] - run.decided_at[0]) / (len(run.decided_at) - 1)
+    return each * open_now
 
 
 def hopeless(plan: Plan, run: Run) -> bool:

@@ -290,6 +290,8 @@ class Run:
     steered: Mapping[str, tuple[Steered, ...]] = field(default_factory=dict)
     """Namespace (a map or a node) -> what it consumed, in order."""
     questions: Mapping[str, Question] = field(default_factory=dict)
+    decided_at: tuple[datetime, ...] = ()
+    """When people decided last, oldest first."""
     redrives: int = 0
     backpressure: str = ""
     soft: bool = False

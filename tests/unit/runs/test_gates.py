@@ -6,8 +6,9 @@ import pytest
 
 from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
+from services.runs.app.command_run import pause_run
 from services.runs.domain.checks import Facts
-from services.runs.domain.run import NodeState, RunState
+from services.runs.domain.run import NodeState, Run, RunState
 from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED, FakeRouting
 from tests.unit.runs.house import House, in_state, states
 
@@ -271,3 +272,71 @@ async def test_a_redrive_gives_all_tries_again() -> None:
     assert states(run) == {"frame": "succeeded"}
     assert len(run.nodes["frame"].failures) == 5
     await home.rebuilds(run)
+
+
+async def test_an_old_review_and_a_slow_desk_hold_producing_back_too() -> None:
+    """GATE-4: the oldest review beyond its age, and more open than people decide within the horizon at their rate."""
+    late = {**FRAME, "needs": ["g0"]}
+    home = house()
+    run = await home.carry(await home.produce(production({"id": "g0", "kind": "gate"}, late, reviews={"oldest": "1h"})))
+    assert not run.backpressure
+    run = await home.carry(run, seconds=3_601)
+    assert run.backpressure.startswith("the oldest review")
+    home = house()
+    gates = [{"id": f"g{n}", "kind": "gate"} for n in range(5)]
+    run = await home.carry(await home.produce(production(*gates, late, reviews={"horizon": "2h"})))
+    for name in ("g4", "g3"):
+        home.clock.advance(2_400)
+        run = await home.decide(run, "waive", on=name)
+    assert run.backpressure == ""
+    home.clock.advance(6_000)
+    run = await home.decide(run, "waive", on="g2")
+    assert "at the rate of the last decisions" in run.backpressure
+    await home.rebuilds(run)
+
+
+async def test_wall_time_is_a_limit_of_its_own() -> None:
+    """RUN-4: what takes longer than its budget of time is not tried again, whatever attempts are left."""
+    home = house()
+    home.routing.script = {"frame": [OUT_OF_ORDER] * 9}
+    run = await home.produce(production({**FRAME, "budget": {"attempts": 9, "wall_time": "10m"}}))
+    run = await home.carry(run)
+    run = await home.carry(run, seconds=601)
+    assert run.state is RunState.DEAD_LETTER
+    assert len(home.routing.submitted) == 2
+    assert run.failure is not None
+    assert "wall time" in run.failure.message
+
+
+async def test_every_wait_has_its_reason() -> None:
+    """RUN-2: dependency, gate, canary, budget level, slot, review backlog, pause and backoff are told as such."""
+    seen: set[str] = set()
+
+    async def look(home: House, run: Run) -> None:
+        seen.update(node.waiting_reason.partition(":")[0] for node in (await home.told(run)).nodes)
+
+    home = house()
+    home.routing.answering = False
+    run = await home.carry(await home.produce(production(FRAME, GATE, CLIP)))
+    await look(home, run)
+    home.answer_all(run)
+    await look(home, await home.carry(run))
+    await pause_run(home.desk, "a", run.id, "", "")
+    await look(home, await home.now(run))
+    home = house()
+    home.routing.answering = False
+    over = [*shots(3), {"id": "T1", "shot_class": "talk", "prompt": "x"}]
+    run = await home.carry(await home.produce(production(fan_out(over, canary={"count": 1}, concurrency=1))))
+    await look(home, run)
+    home = house()
+    home.routing.script = {"frame": [OUT_OF_ORDER]}
+    await look(home, await home.carry(await home.produce(production(FRAME))))
+    home = house()
+    tight = {"currency": "CNY", "cost": "1.00"}
+    await look(home, await home.carry(await home.produce(production(FRAME, budget=tight))))
+    home = house()
+    document = production({"id": "g0", "kind": "gate"}, {"id": "g1", "kind": "gate"}, {**FRAME, "needs": ["g0"]},
+                          reviews={"most": 2, "resume": 0})  # fmt: skip
+    run = await home.carry(await home.produce(document))
+    await look(home, await home.decide(run, "approve", on="g0"))
+    assert {"dependency", "gate", "pause", "awaiting_canary", "slot", "backoff", "budget", "review backlog"} <= seen

@@ -61,6 +61,23 @@ async def test_the_queue_is_in_order() -> None:
     assert [review.question.node for review in await home.reviews(run)] == ["rights", "release", "hero", "rest"]
 
 
+async def test_one_root_cause_comes_together() -> None:
+    """HUMAN-3: two charges in doubt of one map stand side by side, though a gate was opened between them."""
+    home = house()
+    home.routing.script = {"frames/S01": [DOUBTED], "frames/S02": [OUT_OF_ORDER, DOUBTED]}
+    gate = {"id": "between", "kind": "gate", "needs": ["first"]}
+    first = {**FRAME, "id": "first"}
+    home.routing.script["first"] = [OUT_OF_ORDER]
+    after = {"id": "after", "kind": "gate", "needs": ["between"]}
+    run = await home.carry(await home.produce(production(fan_out(shots(2)), first, gate, after)))
+    home.routing.script["frames/S02"].insert(0, OUT_OF_ORDER)
+    run = await home.carry(run, seconds=3)
+    run = await home.carry(run, seconds=60)
+    opened = [data["node"] for kind in ("review_opened", "gate_opened") for data in await home.said(run, kind)]
+    assert sorted(opened) == ["between", "frames/S01", "frames/S02"]
+    assert [review.question.node for review in await home.reviews(run)] == ["frames/S01", "frames/S02", "between"]
+
+
 async def test_every_decision_is_an_event_with_who_and_why() -> None:
     """HUMAN-2: approve, reject, reroute, change the input, raise the budget, waive, stop."""
     for decision, said in (
@@ -213,6 +230,21 @@ async def test_compensation_takes_back_and_deletes_nothing() -> None:
     run = await home.decide(run, "approve")
     assert run.state is RunState.SUCCEEDED
     await home.rebuilds(run)
+
+
+async def test_compensation_waits_for_nothing() -> None:
+    """COMP-1: it has its lane: neither review backlog, soft limit nor full slots hold it back."""
+    home = house()
+    frame = {**FRAME, "compensation": "invalidate_artifact"}
+    others = [{"id": f"g{n}", "kind": "gate"} for n in range(3)]
+    budget = {"currency": "CNY", "cost": "9.00", "soft": "1.00"}
+    document = production(frame, GATE, *others, reviews={"most": 2, "resume": 0}, budget=budget, concurrency=1)
+    run = await home.carry(await home.produce(document))
+    assert run.backpressure
+    assert run.soft
+    run = await home.decide(run, "reject", on="good")
+    assert len(await home.said(run, "compensation_finished")) == 1
+    assert run.nodes["frame"].artifacts == ()
 
 
 async def test_a_price_that_changed_over_a_crash_is_held_anew() -> None:

@@ -199,9 +199,9 @@ def _reviews(fields: Fields) -> ReviewLoad:
     resume = reviews.whole("resume", min(usual.resume, most // 2), 0, MOST)
     if resume >= most:
         reviews.fault("resume", f"must be below `most`, which is {most}: work goes on when that few are open")
-    oldest = reviews.duration("oldest")
+    oldest, horizon = reviews.duration("oldest"), reviews.duration("horizon")
     reviews.close()
-    return ReviewLoad(most, resume, oldest or usual.oldest)
+    return ReviewLoad(most, resume, oldest or usual.oldest, horizon or usual.horizon)
 
 
 def _some(names: list[str]) -> str:
