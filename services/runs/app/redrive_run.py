@@ -10,6 +10,7 @@ from services.runs.app.command_run import Desk
 from services.runs.app.find_run import find_run
 from services.runs.app.plans import Plans
 from services.runs.domain import commands, facts
+from services.runs.domain.ending import stopping
 from services.runs.domain.expressions import Unresolved
 from services.runs.domain.history import applied
 from services.runs.domain.inputs import prepared
@@ -49,6 +50,7 @@ async def redrive_run(desk: Desk, plans: Plans, tenant: str, run_id: str, asked:
     def decide(run: Run) -> Sequence[Draft]:
         if commands.known(run, asked.command_id):
             return ()
+        _refuse_late(desk, plans, run)
         targets = _targets(run, asked)
         return commands.redriven(
             plans.of(run),
@@ -62,6 +64,13 @@ async def redrive_run(desk: Desk, plans: Plans, tenant: str, run_id: str, asked:
         )
 
     return await desk.change(tenant, run_id, decide), reached
+
+
+def _refuse_late(desk: Desk, plans: Plans, run: Run) -> None:
+    """Past its deadline a production would end at once, with its case files closed and nothing made."""
+    plan = plans.of(run)
+    if not plan.single and not run.cancel_requested and (why := stopping(plan, run, desk.world.clock.now())):
+        raise Fault.of("conflict", f"{why}: nothing of run {run.id} can be made any more; make a new run")
 
 
 def _targets(run: Run, asked: Redrive) -> list[str]:
@@ -86,6 +95,7 @@ def _targets(run: Run, asked: Redrive) -> list[str]:
 async def preview(desk: Desk, plans: Plans, run: Run, asked: Redrive) -> list[Touched]:
     """What a redrive would reach, in the order of the graph, with the most that it may cost."""
     plan = plans.of(run)
+    _refuse_late(desk, plans, run)
     targets = _targets(run, asked)
     drafts = commands.redriven(plan, run, targets, "", changes=asked.input, supply=asked.supply)
     after = applied(run, drafts, desk.world.clock.now())

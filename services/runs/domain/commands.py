@@ -1,7 +1,7 @@
 """What people ask of a Run under way, and what that makes of it. Pure; whoever calls has checked who may.
 
 Laws of this file:
-- a command carries an id; one that was applied before changes nothing, however late it comes again (RUN-8);
+- a command carries an id; one of the last 1,000 that comes again changes nothing (RUN-8);
 - a redrive is a recovery on the same node: its history, policy and cost stay, its allowance begins anew (DLQ-1);
 - a decision names who and why; what a person decided is an event (HUMAN-2).
 """

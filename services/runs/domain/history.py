@@ -34,7 +34,8 @@ from services.runs.domain.run import (
 
 Data = Mapping[str, Any]
 Step = Callable[[Run, Data, datetime], Run]
-COMMANDS_KEPT = 64
+COMMANDS_KEPT = 1_000
+"""Steering counts among them: as many as may wait at once."""
 DECISIONS_KEPT = 10
 
 

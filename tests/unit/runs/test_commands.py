@@ -6,7 +6,7 @@ from libs.faults.fault import Fault
 from services.runs.app.command_run import cancel_run, pause_run, resume_run, steer_run
 from services.runs.app.redrive_run import Redrive, preview, total
 from services.runs.domain.run import Run, RunState
-from tests.unit.runs.fakes import OUT_OF_ORDER
+from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED
 from tests.unit.runs.house import House, states
 from tests.unit.runs.test_gates import CLIP, FRAME, GATE, fan_out, house, production, shots
 
@@ -222,3 +222,26 @@ async def test_a_single_generation_is_redriven_after_it_failed() -> None:
     assert len(set(home.routing.submitted)) == 2
     assert (await home.kinds(run)).count("run_created") == 1
     await home.rebuilds(run)
+
+
+async def test_a_late_command_stays_one_behind_many_inputs() -> None:
+    """RUN-8: a pause that comes again behind a resume and many steering inputs does not pause."""
+    home = House()
+    run = await home.carry(await home.produce(production(FRAME)))
+    await pause_run(home.desk, "a", run.id, "", "p1")
+    await resume_run(home.desk, "a", run.id, "", "r1")
+    for n in range(100):
+        await steer_run(home.desk, "a", run.id, "style", {"text": "darker"}, f"s{n}")
+    assert (await pause_run(home.desk, "a", run.id, "", "p1")).state is RunState.RUNNING
+
+
+async def test_past_its_deadline_nothing_is_redriven() -> None:
+    """DLQ-1: a redrive that could make nothing is refused, and the case file stays open."""
+    home = house()
+    home.routing.script = {"frame": [REFUSED]}
+    run = await home.carry(await home.produce(production(FRAME, deadline="1h")))
+    home.clock.advance(3600)
+    with pytest.raises(Fault) as caught:
+        await home.redrive(run, "frame", input={"prompt": "a heron"})
+    assert caught.value.code == "conflict"
+    assert len((await home.people.letters("a", run.id, False, "", 9))[0]) == 1
