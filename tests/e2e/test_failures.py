@@ -105,21 +105,20 @@ async def test_three_failures_open_a_supply_and_five_successes_heal_it(stack: St
     async def supply() -> dict[str, Any]:
         return await stack.api.health_of("supplies", "ladder/clip")
 
+    def further(line: dict[str, Any]) -> bool:
+        return line["state"] == "healthy" or line["recovery_successes"] > seen[-1]["recovery_successes"]
+
     opened = await until(supply, lambda line: line["state"] == "circuit_open")
     assert opened["reason"]
     assert opened["cooldown_until"]
-    seen: list[int] = []
-    await until(supply, lambda line: line["state"] != "circuit_open")
-    while not seen or seen[-1] != LADDER[-1]:
-        assert len(seen) < 3 * len(LADDER), seen
-        seen.append((await supply())["effective_concurrency"])
-        await stack.api.finished(await stack.api.post_run("ladder", f"healing {len(seen)}"))
-    steps = sorted(set(seen))
-    assert seen == sorted(seen), "it never fell back"
-    assert steps == LADDER
-    assert (await supply())["state"] == "healthy"
+    seen = [await until(supply, lambda line: line["state"] != "circuit_open")]
     ends = sorted(run["status"] for run in await stack.api.all_finished(stubborn))
     assert ends == ["failed", "succeeded"]
+    seen.append(await supply())  # one success further, if that one was no late word from before
+    while seen[-1]["state"] != "healthy":
+        await stack.api.finished(await stack.api.post_run("ladder", f"healing {len(seen)}"))
+        seen.append(await until(supply, further))
+    assert list(dict.fromkeys(line["effective_concurrency"] for line in seen)) == LADDER
 
 
 async def test_a_lost_answer_is_found_and_never_sent_again(stack: Stack) -> None:
