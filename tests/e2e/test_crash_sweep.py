@@ -13,6 +13,8 @@ PLACES = (
     "switched/provider.POST.2/after",  # taken by the provider, unknown to us, and no Attempt is left
     "delivered/routing.save.3/after",  # delivered; its slot kept, health owed
     "cancelled/provider.DELETE.1/after",  # stopped there, running here
+    "produced/cost_quote.hold.1/after",  # money set aside for a node that does not know of it
+    "produced/runs.save.5/after",  # its Hold on record, its Task with nobody
 )
 
 
@@ -26,8 +28,9 @@ def house() -> Iterator[Theatre]:
 
 
 async def test_a_product_killed_at_an_effect_goes_on_as_if_it_had_not_been(house: Theatre) -> None:
-    """VER-5, VER-7, ATT-5, ATT-7, CAP-3, HLT-13: killed with SIGKILL at an effect and started normally, everything ends
-    honestly: no token submitted twice, no Task or Attempt open, no slot kept, every outcome told to health once."""
+    """VER-5, VER-7, ATT-5, ATT-7, CAP-3, HLT-13, COST-11, STEER-1: killed with SIGKILL at an effect and started
+    normally, everything ends honestly: no token submitted twice, no Task or Attempt open, no slot kept, every outcome
+    told to health once; a production's budget and its providers tell one sum, and its steering input is taken once."""
     await asyncio.gather(*(house.play(Place.of(words)) for words in PLACES))
 
 

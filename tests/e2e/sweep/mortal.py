@@ -1,5 +1,5 @@
 """The process that dies: all contexts of the product in one process, as `python -m services` hosts them, with covers
-around what routing, runs and provider_adapter do to others.
+around what routing, runs, cost_quote and provider_adapter do to others.
 
     SWEEP_PLACE=routing.save.1/after SWEEP_JOURNAL=FILE python -m tests.e2e.sweep.mortal
 
@@ -15,9 +15,15 @@ from typing import Any
 from libs.blobs.opening import open_blobs
 from libs.host import process
 from libs.host.hosted import Context
+from libs.host.ticker import Ticker
 from libs.kernel.world import World
 from libs.store.engine import Bounds
 from services.__main__ import BUILDERS
+from services.cost_quote import compose as cost_compose
+from services.cost_quote.app.check_ledger import CheckLedger
+from services.cost_quote.settings import Settings as CostSettings
+from services.cost_quote.store.budgets_postgres import PostgresBudgets
+from services.cost_quote.store.postgres import PostgresPriceBooks
 from services.provider_adapter import compose as provider_compose
 from services.provider_adapter.driver import HttpDriver
 from services.provider_adapter.settings import Settings as ProviderSettings
@@ -57,6 +63,19 @@ def runs(effects: Effects, env: Mapping[str, str], channels: Any, world: World) 
     return context
 
 
+def cost_quote(effects: Effects, env: Mapping[str, str], channels: Any, world: World) -> Context:
+    """`services.cost_quote.compose.build`, covered. It is migrated already."""
+    settings = CostSettings.from_env(env)
+    database = MortalDatabase(effects, settings.database_url, schema=cost_compose.SCHEMA)
+    books: Any = Named("cost_quote", PostgresPriceBooks(database))
+    budgets: Any = Named("cost_quote", PostgresBudgets(database))
+    context = cost_compose.assemble(books, world.clock, budgets)
+    check = CheckLedger(budgets)
+    context.tickers = (Ticker("cost_quote.check_ledger", check, world=world, interval_s=settings.check_s),)
+    context.finish = (budgets.close, database.close)
+    return context
+
+
 def provider_adapter(effects: Effects, env: Mapping[str, str], channels: Any, world: World) -> Context:
     """`services.provider_adapter.compose.build`, covered."""
     settings = ProviderSettings.from_env(env)
@@ -78,7 +97,7 @@ def provider_adapter(effects: Effects, env: Mapping[str, str], channels: Any, wo
 def main() -> None:
     """Host everything until a signal or the place."""
     effects = Effects(os.environ["SWEEP_PLACE"], Path(os.environ["SWEEP_JOURNAL"]))
-    covered = {build.__name__: partial(build, effects) for build in (routing, runs, provider_adapter)}
+    covered = {build.__name__: partial(build, effects) for build in (routing, runs, cost_quote, provider_adapter)}
     process.main({**BUILDERS, **covered}, [])
 
 

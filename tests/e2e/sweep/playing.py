@@ -4,6 +4,7 @@ One database server and one studio stand for the whole sweep; every place has a 
 that is migrated and has its catalogue. The mortal process dies, `pointsman up` is started on what it left, and then:
 the Run ends honestly, every Task has ended, no Attempt is open or owes health its outcome, the studio heard no token
 twice and its book agrees with ours, no slot is held, health knows each outcome once, nothing calls for an operator.
+What is asked of a production besides stands in `producing`.
 """
 
 import json
@@ -24,7 +25,7 @@ import asyncpg
 from cli.api import Unreachable
 from cli.demo.stage import free_ports
 from libs.host.embedded_postgres import EmbeddedPostgres
-from tests.e2e.sweep import scenes
+from tests.e2e.sweep import producing, scenes
 from tests.e2e.sweep.scenes import SCENES, Scene
 from tests.support import processes
 from tests.support.postgres import create_database, drop_database, embedded_server
@@ -157,6 +158,8 @@ class Play:
             if self._place.scene.cancels:
                 await eventually(lambda: dead() or ACCEPTED in self._lines(), END_S)
                 await self._cancel(api, run_id)
+            if self._place.scene.produces:
+                await producing.direct(api, run_id, END_S)
         except Unreachable:
             await eventually(dead, END_S)
             return
@@ -170,7 +173,10 @@ class Play:
 
     async def _order(self, api: Visitor) -> str:
         """The Run of this play: made, or found again by its key."""
-        body = {"model": self._place.scene.name, "input": {"prompt": f"a boat {self._name}", **FIXED}}
+        model = self._place.scene.name
+        body: dict[str, Any] = {"model": model, "input": {"prompt": f"a boat {self._name}", **FIXED}}
+        if self._place.scene.produces:
+            body = {"production": producing.document(model, self._name)}
         return str((await api.call("POST", "/v1/runs", body=body, headers={"Idempotency-Key": self._name}))["id"])
 
     async def _cancel(self, api: Visitor, run_id: str) -> None:
@@ -180,21 +186,26 @@ class Play:
         run_id = await self._order(api)
         if self._place.scene.cancels:
             await self._cancel(api, run_id)
+        if self._place.scene.produces:
+            await producing.direct(api, run_id, END_S)
         run = await api.finished(run_id, END_S)
         assert (run["status"], (run["error"] or {}).get("code", "")) in self._place.scene.ends, run
-        gap_free(await api.events_of(run_id))
+        events = await api.events_of(run_id)
+        gap_free(events)
         assert [item["id"] for item in (await api.get("/v1/runs"))["runs"]] == [run_id]
         await until(api.slots, lambda slots: not any(slots.values()), scenes.TTL_S + END_S)
         connection = await asyncpg.connect(self._url)
         try:
-            await self._agree(connection, lab)
+            jobs = await self._agree(connection, lab)
         finally:
             await connection.close()
+        if self._place.scene.produces:
+            await producing.judge(api, run, events, jobs)
         alerts = (await api.get("/v1/operator/alerts"))["alerts"]
         assert not [item for item in alerts if item["kind"] not in HARMLESS], alerts
 
-    async def _agree(self, connection: Any, lab: Lab) -> None:
-        """Routing's rows, health's rows and the studio's book about the one Task."""
+    async def _agree(self, connection: Any, lab: Lab) -> list[dict[str, Any]]:
+        """Routing's rows, health's rows and the studio's book about the Tasks; the studio's jobs for them."""
         await until(lambda: connection.fetchval(OWED), lambda count: count == 0)
         assert await connection.fetchval(OPEN) == 0
         attempts = await connection.fetch("SELECT * FROM routing.attempts")
@@ -202,12 +213,14 @@ class Play:
         tokens = {item["client_token"] for item in attempts}
         posts = {token: count for token, count in ledger["posts"]["by_client_token"].items() if token in tokens}
         assert set(posts.values()) <= {1}, posts
-        theirs = Counter(job["client_token"] for job in ledger["submissions"] if job["client_token"] in tokens)
+        jobs = [job for job in ledger["submissions"] if job["client_token"] in tokens]
+        theirs = Counter(job["client_token"] for job in jobs)
         ours = Counter(item["client_token"] for item in attempts if item["accepted_at"])
         assert ours == theirs
         told = {item["id"] for item in attempts if _is_told(item)}
         known = await connection.fetch("SELECT attempt_id FROM health.outcome")
         assert sorted(row["attempt_id"] for row in known) == sorted(told)
+        return jobs
 
     def _lines(self) -> list[str]:
         return self._journal.read_text().splitlines() if self._journal.exists() else []

@@ -1,10 +1,11 @@
-"""What is played: three lives of a task, the providers' accounts and the catalogue that they need.
+"""What is played: three lives of a task and a production, the providers' accounts and the catalogue that they need.
 
 | scene | what happens without a crash |
 |---|---|
 | delivered | submitted, accepted, polled, its result fetched, kept and paid |
 | switched | the first supply answers 500; the second takes the job, its answer is lost, its records tell |
 | cancelled | accepted and queued at the provider, then cancelled there |
+| produced | a gate, two shots of a map under steering, a check and a release, all paid from one budget |
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ class Scene:
     ends: frozenset[tuple[str, str]]
     loses_answer: bool = False
     cancels: bool = False
+    produces: bool = False
 
 
 SCENES = {
@@ -46,9 +48,15 @@ SCENES = {
         # A crash may use up the second Attempt before it was sent.
         Scene("switched", frozenset({("succeeded", ""), ("failed", "provider_error")}), loses_answer=True),
         Scene("cancelled", frozenset({("cancelled", "")}), cancels=True),
+        Scene("produced", frozenset({("succeeded", "")}), produces=True),
     )
 }
-MODELS = {"delivered": ("plain",), "switched": ("first", "second"), "cancelled": ("queued",)}
+MODELS = {
+    "delivered": ("plain",),
+    "switched": ("first", "second"),
+    "cancelled": ("queued",),
+    "produced": ("plain",),
+}
 
 
 def accounts() -> str:
