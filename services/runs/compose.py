@@ -119,7 +119,7 @@ def assemble(
             follow.wake()
             carry.wake()
 
-    desk = Desk(runs, routing, recorder, world)
+    desk = Desk(runs, routing, recorder, world, budgets)
     servicer = RunsServicer(desk, plans, hub, Wakes(created, changed), measure)
     people = ReviewDesk(desk, desks, plans, budgets)
     reviews, letters = ReviewServicer(people, changed), DeadLetterServicer(people)

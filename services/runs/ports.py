@@ -153,6 +153,10 @@ class Routing(Protocol):
 class Budgets(Protocol):
     """Where money is held (COST-9)."""
 
+    async def usable(self, budget_id: str, tenant: str) -> bool:
+        """Whether there is such a budget and the tenant may spend from it: its own, or one that is nobody's own."""
+        ...
+
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
         """Make the budget of a production; doing it twice is one budget, whatever its limits are by then."""
         ...

@@ -34,10 +34,14 @@ def text_faults(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
 
 def check_depth(value: Any) -> None:
     """Fault malformed_request for what is nested too deeply to be walked."""
+    if depth_of(value) > DEEPEST + 1:
+        raise Fault.of("malformed_request", f"the body is nested deeper than {DEEPEST} levels")
+
+
+def depth_of(value: Any) -> int:
+    """How many objects and lists stand within one another, counted no further than `DEEPEST` allows."""
     level, depth = [value], 0
-    while level:
-        if depth > DEEPEST:
-            raise Fault.of("malformed_request", f"the body is nested deeper than {DEEPEST} levels")
+    while level and depth <= DEEPEST + 1:
         depth += 1
         level = [
             item
@@ -46,6 +50,7 @@ def check_depth(value: Any) -> None:
             for item in (outer.values() if isinstance(outer, dict) else outer)
             if isinstance(item, (dict, list))
         ]
+    return depth
 
 
 def _faults(value: Any, pointer: str, largest: int | None) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from libs.fetching.addresses import syntax_reason
-from services.edge.domain.json_values import Reader, pointer_to
+from services.edge.domain.json_values import Reader, depth_of, pointer_to
 
 INPUT, PRODUCTION = "/input", "/production"
 MATERIAL_KEYS = frozenset({"url", "artifact", "base64"})
@@ -28,6 +28,7 @@ WITH_GAPS = frozenset({"narration"})
 """Lists in which null stands for a place that has no material."""
 MATERIAL_FIELDS = {"first_frame": "image", "last_frame": "image", "image": "image"}
 MOST_MATERIALS = 256
+DEEPEST_PRODUCTION = 30
 DEGRADATIONS = ("strict", "best_effort")
 PRIORITIES = ("high", "normal", "low")
 BILLING_MODES = ("per_second", "per_request", "per_image", "per_token", "per_character", "per_page")
@@ -130,6 +131,9 @@ def read_order(body: Any) -> Order:
 def _production(reader: Reader) -> Order:
     """The whole document is runs' to judge; here its materials are found, wherever they stand in it."""
     document = reader.object("production", required=True)
+    if depth_of(document) > DEEPEST_PRODUCTION:
+        reader.refuse("production", f"must not be nested deeper than {DEEPEST_PRODUCTION} levels")
+        reader.finish()
     for name in ("model", "input", "options"):
         if reader.has(name):
             reader.refuse(name, "goes with a single request; a production says it in its nodes")

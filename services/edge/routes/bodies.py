@@ -95,7 +95,10 @@ async def read_json(request: Request, limit_bytes: int, *, optional: bool = Fals
     if optional and not raw.strip():
         return {}  # many clients name a media type for a body that they do not send
     check_type(request, frozenset({JSON}))
-    value = decode(raw)
+    try:
+        value = decode(raw)
+    except msgspec.ValidationError as error:
+        raise Fault.of("malformed_request", f"the body holds a number that nobody can keep: {error}") from None
     check_depth(value)
     return value
 

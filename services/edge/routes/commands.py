@@ -4,6 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from libs.kernel.canonical import digest
 from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, run_shapes, shapes
 from services.edge.ports import Redrive, Runs
@@ -47,14 +48,14 @@ class CommandRoutes:
     async def pause(self, asked: Asked) -> Response:
         """202 with the Run, paused."""
         reason = await self._reason(asked)
-        run = await self._runs.pause(asked.tenant, asked.path("run_id"), reason, _command(asked))
+        run = await self._runs.pause(asked.tenant, asked.path("run_id"), reason, _command(asked, "pause", reason))
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
 
     async def resume(self, asked: Asked) -> Response:
         """202 with the Run, going on."""
         reason = await self._reason(asked)
-        run = await self._runs.resume(asked.tenant, asked.path("run_id"), reason, _command(asked))
+        run = await self._runs.resume(asked.tenant, asked.path("run_id"), reason, _command(asked, "resume", reason))
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
 
@@ -62,8 +63,13 @@ class CommandRoutes:
         """202 with the id of the input."""
         body = await read_object(asked.request, STEER_BODY_BYTES)
         kind, data = body.text("kind", required=True, longest=200), body.object("data", required=True)
+        if not ({"text", "value"} & data.keys()):
+            body.refuse("data", "must hold `text`, which is appended, or `value`, which replaces")
+        elif "text" in data and not isinstance(data["text"], str):
+            body.refuse("data/text", "must be a text")
         body.finish()
-        return answer(await self._runs.steer(asked.tenant, asked.path("run_id"), kind, data, _command(asked)), 202)
+        command = _command(asked, "steer", [kind, data])
+        return answer(await self._runs.steer(asked.tenant, asked.path("run_id"), kind, data, command), 202)
 
     async def redrive(self, asked: Asked) -> Response:
         """202 with the Run, at work again."""
@@ -83,7 +89,8 @@ class CommandRoutes:
             preview=preview,
         )
         body.finish()
-        reached = await self._runs.redrive(asked.tenant, asked.path("run_id"), wanted, _command(asked))
+        command = _command(asked, "redrive", wanted)
+        reached = await self._runs.redrive(asked.tenant, asked.path("run_id"), wanted, command)
         await self._reveal.run(asked.tenant, reached.run)
         return reached
 
@@ -97,7 +104,7 @@ class CommandRoutes:
         """What is served."""
         one = "/v1/runs/{run_id}"
         key = Parameter("Idempotency-Key", "The id of the command: a repeat of it changes nothing.", where="header")
-        codes = ("malformed_request", "not_found", "run_terminal", "validation_failed")
+        codes = ("malformed_request", "not_found", "run_terminal", "validation_failed", "idempotency_conflict")
         json = frozenset({JSON})
         return (
             Operation(
@@ -126,5 +133,7 @@ class CommandRoutes:
         )  # fmt: skip
 
 
-def _command(asked: Asked) -> str:
-    return queries.idempotency_key(asked.request.headers.get("idempotency-key"))
+def _command(asked: Asked, name: str, body: object) -> str:
+    """`NAME:KEY#HASH`: the same key with another body, or on another route, is another command."""
+    key = queries.idempotency_key(asked.request.headers.get("idempotency-key"))
+    return f"{name}:{key}#{digest(body)[:32]}" if key else ""

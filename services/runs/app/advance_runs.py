@@ -20,7 +20,7 @@ from services.runs.domain.task_view import TaskView
 from services.runs.ports import Routing, Runs
 
 BATCH = 200
-ROUNDS = 200
+ROUNDS = 40
 PRODUCTIONS_AT_ONCE = 8
 ASKING_AT_ONCE = 16
 SLOW = frozenset({Deed.EXAMINE})
@@ -76,19 +76,23 @@ class Advance:
             for run in batch:
                 await self._carry(run, tasks, rounds=4)
 
-    async def carry_productions(self) -> None:
-        """Carry every live production as far as it goes."""
+    async def carry_productions(self) -> bool:
+        """Carry every live production on, a large one not for longer than others bear; True when one has more to do."""
         places = asyncio.Semaphore(PRODUCTIONS_AT_ONCE)
+        more = False
 
         async def one(run: Run) -> None:
+            nonlocal more
             async with places:
-                await self._carry(run, await self._tasks_of([run]), rounds=ROUNDS)
+                after = await self._carry(run, await self._tasks_of([run]), rounds=ROUNDS)
+            more = more or after.last_sequence - run.last_sequence >= ROUNDS
 
         states = [RunState.PENDING, RunState.RUNNING, RunState.PAUSED]
         async for batch in self._batches(states, productions=True):
             async with asyncio.TaskGroup() as group:
                 for run in batch:
                     group.create_task(one(run))
+        return more
 
     async def _carry(self, run: Run, tasks: Mapping[str, TaskView], *, rounds: int) -> Run:
         """Decide and act until nothing follows, or somebody else was faster."""

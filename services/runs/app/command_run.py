@@ -10,7 +10,7 @@ from services.runs.app.find_run import find_run
 from services.runs.app.recording import Recorder, insist
 from services.runs.domain import commands
 from services.runs.domain.run import AT_WORK, TERMINAL_STATES, Draft, Run, RunState
-from services.runs.ports import Routing, Runs
+from services.runs.ports import Budgets, Routing, Runs
 
 PENDING_STEERING_MOST = 1_000
 
@@ -23,10 +23,18 @@ class Desk:
     routing: Routing
     recorder: Recorder
     world: World
+    budgets: Budgets
 
     async def change(self, tenant: str, run_id: str, decide: Callable[[Run], Sequence[Draft]]) -> Run:
         """The tenant's Run after what `decide` makes of it, committed. Fault not_found for another's."""
         return await insist(self.recorder, lambda: find_run(self.runs, tenant, run_id), decide)
+
+
+def refuse_clash(run: Run, command_id: str) -> None:
+    """Fault idempotency_conflict for an id that came before with another body (IDEM-1)."""
+    if commands.clashes(run, command_id):
+        key = command_id.rpartition("#")[0].partition(":")[2]
+        raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
 
 
 async def cancel_run(desk: Desk, tenant: str, run_id: str, reason: str = "", command_id: str = "") -> Run:
@@ -42,7 +50,10 @@ async def cancel_run(desk: Desk, tenant: str, run_id: str, reason: str = "", com
         _refuse_ended(run, "cancelled")
         return commands.cancelled(run, reason, command_id)
 
-    return await desk.change(tenant, run_id, decide)
+    run = await desk.change(tenant, run_id, decide)
+    if run.state not in TERMINAL_STATES:
+        await _hold_tasks(desk, run, paused=True)  # nothing more is sent while the ticks pass the cancel on
+    return run
 
 
 async def pause_run(desk: Desk, tenant: str, run_id: str, reason: str, command_id: str) -> Run:
@@ -52,6 +63,7 @@ async def pause_run(desk: Desk, tenant: str, run_id: str, reason: str, command_i
     """
 
     def decide(run: Run) -> Sequence[Draft]:
+        refuse_clash(run, command_id)
         if commands.known(run, command_id) or run.state is RunState.PAUSED:
             return ()
         _refuse_ended(run, "paused")
@@ -67,6 +79,7 @@ async def resume_run(desk: Desk, tenant: str, run_id: str, reason: str, command_
     """It goes on. Resuming what is not paused is harmless. Fault run_terminal for a Run that has ended."""
 
     def decide(run: Run) -> Sequence[Draft]:
+        refuse_clash(run, command_id)
         if commands.known(run, command_id):
             return ()
         _refuse_ended(run, "resumed")
@@ -88,6 +101,7 @@ async def steer_run(
 
     def decide(run: Run) -> Sequence[Draft]:
         told.clear()
+        refuse_clash(run, command_id)
         if commands.known(run, command_id):
             return ()
         _refuse_ended(run, "steered")

@@ -10,13 +10,14 @@ from services.runs.domain.expressions import expressions
 from services.runs.domain.plan import MAIN, Kind, Plan, Spec
 from services.runs.domain.reading.production import read_plan
 from services.runs.domain.run import Node, Order, Run, RunState
-from services.runs.ports import Routing, Runs
+from services.runs.ports import Budgets, Routing, Runs
 
 
 async def create_run(
     runs: Runs,
     routing: Routing,
     world: World,
+    budgets: Budgets,
     *,
     tenant: str,
     order: Order,
@@ -37,6 +38,8 @@ async def create_run(
     run_id = world.ids.ulid()
     if production is None:
         await routing.validate(tenant, order)
+        if budget_id and not await budgets.usable(budget_id, tenant):
+            raise Fault.invalid(("/options/budget", f"there is no budget {budget_id!r} for this tenant"))
         nodes = {MAIN: Node(MAIN, "generate", task_id=world.ids.ulid())}
     else:
         plan, faults = read_plan(production)
@@ -44,7 +47,7 @@ async def create_run(
             raise Fault.invalid(*faults)
         await _check_models(routing, tenant, plan, [node["id"] for node in production["nodes"]])
         nodes = {spec.id: Node(spec.id, spec.kind.value) for spec in plan.nodes.values()}
-        budget_id = f"run:{run_id}" if plan.budget is not None else ""
+        budget_id = await _budget(budgets, f"run:{run_id}", tenant, plan)
     now = world.clock.now()
     run = Run(
         id=run_id,
@@ -58,6 +61,22 @@ async def create_run(
         budget_id=budget_id,
     )
     return await runs.add(run, hearing.created(run), key, fingerprint, now)
+
+
+async def _budget(budgets: Budgets, budget_id: str, tenant: str, plan: Plan) -> str:
+    """The id of the production's own budget, made; "" for one that pays nothing. Fault validation_failed."""
+    if plan.budget is None:
+        return ""
+    parent = plan.budget.parent
+    if parent and not await budgets.usable(parent, tenant):
+        raise Fault.invalid(("/production/budget/parent", f"there is no budget {parent!r} for this tenant"))
+    try:
+        await budgets.make(budget_id, parent, tenant, plan)
+    except Fault as fault:
+        if fault.retryable:
+            raise
+        raise Fault.invalid(("/production/budget", fault.message)) from fault
+    return budget_id
 
 
 async def _check_models(routing: Routing, tenant: str, plan: Plan, declared: Sequence[str]) -> None:

@@ -123,8 +123,11 @@ class Hands:
         try:
             answer = await self._reserve(plan, run, node, cost, attempts)
         except Fault as fault:
-            if fault.code not in ("already_exists", "conflict"):
+            if fault.retryable or fault.code in PASSING:
                 raise
+            if fault.code not in ("already_exists", "conflict"):  # no rate, no such budget: somebody has to look
+                never = Refused(run.budget_id, "budget", "cost", f"no money can be held: {fault.message}")
+                return await self._refused(plan, run, node, never)
             # Asked for before a crash, at another price: that Hold goes back, and the try begins anew.
             await self._let_go(plan, node, "its price has changed")
             return hearing.begun_anew(node)

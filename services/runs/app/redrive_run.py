@@ -6,7 +6,7 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.runs.app.command_run import Desk
+from services.runs.app.command_run import Desk, refuse_clash
 from services.runs.app.find_run import find_run
 from services.runs.app.plans import Plans
 from services.runs.domain import commands, facts
@@ -48,6 +48,7 @@ async def redrive_run(desk: Desk, plans: Plans, tenant: str, run_id: str, asked:
     reached = await preview(desk, plans, before, asked) if not commands.known(before, asked.command_id) else []
 
     def decide(run: Run) -> Sequence[Draft]:
+        refuse_clash(run, asked.command_id)
         if commands.known(run, asked.command_id):
             return ()
         _refuse_late(desk, plans, run)

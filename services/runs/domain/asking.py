@@ -2,6 +2,7 @@
 twice is one question."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,12 +18,12 @@ _SAY: Mapping[str, tuple[Decision, ...]] = {
     "gate": (Decision.APPROVE, Decision.REJECT, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.WAIVE, Decision.STOP),
     "check": (Decision.WAIVE, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.REJECT, Decision.STOP),
     "canary": (Decision.APPROVE, Decision.REJECT, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.STOP),
-    "budget": (Decision.RAISE_BUDGET, Decision.CHANGE_INPUT, Decision.WAIVE, Decision.STOP),
+    "budget": (Decision.RAISE_BUDGET, Decision.APPROVE, Decision.CHANGE_INPUT, Decision.WAIVE, Decision.STOP),
     "unpriced": (Decision.APPROVE, Decision.REROUTE, Decision.CHANGE_INPUT, Decision.WAIVE, Decision.STOP),
     "charge_doubt": (Decision.APPROVE, Decision.REROUTE, Decision.WAIVE, Decision.STOP),
 }
 _MEANS: Mapping[Decision, str] = {
-    Decision.APPROVE: "approve: it goes on as it is",
+    Decision.APPROVE: "approve: it goes on as it is, or looks for money again",
     Decision.REJECT: "reject: say in the comment what is to be changed",
     Decision.REROUTE: "reroute: another supply makes it again",
     Decision.CHANGE_INPUT: "change_input: fields of its input change, and it is made again",
@@ -71,6 +72,19 @@ def question(
         spent=_spent(nodes),
         input=node.input,
     )
+
+
+def about_money(plan: Plan, asked: Question, dimension: str) -> Question:
+    """A hero may ask for more, a background node is to be simplified (COST-10); a review raises money alone, what else
+    is counted is raised where budgets are kept."""
+    decisions, what = asked.decisions, asked.question
+    if dimension != "cost":
+        decisions = tuple(each for each in decisions if each is not Decision.RAISE_BUDGET)
+        what = f"{what} Raise it with `pointsman budget raise`, then approve."
+    elif plan.spec(asked.node).value_class is ValueClass.BACKGROUND:
+        decisions = tuple(each for each in decisions if each is not Decision.RAISE_BUDGET)
+        what = f"How is {asked.node} to be simplified? A background node gets no more money from here."
+    return replace(asked, decisions=decisions, question=what, remedies=tuple(_MEANS[each] for each in decisions))
 
 
 def _failures(node: Node) -> tuple[Any, ...]:
@@ -127,11 +141,17 @@ def overdue(run: Run, now: datetime) -> tuple[Draft, ...]:
             "from": asked.assignee,
             "assignee": to,
             "escalations": asked.escalations + 1,
-            "deadline": now + timedelta(seconds=max(asked.span_s, 1.0)),
+            "deadline": now + _span(asked, to),
             "cause": f"no decision until {plain(asked.deadline)}",
         }
         drafts.append(Draft("review_escalated", told))
     return tuple(drafts)
+
+
+def _span(asked: Question, to: str) -> timedelta:
+    """How long the next addressee has. Beyond the operator there is nobody: who is asked again is asked once a day."""
+    span = timedelta(seconds=max(asked.span_s, 1.0))
+    return max(span, timedelta(days=1)) if to == asked.assignee else span
 
 
 def withdrawn(run: Run, cause: str, *, only: Sequence[str] | None = None) -> tuple[Draft, ...]:
@@ -153,6 +173,20 @@ def unneeded(run: Run) -> tuple[Draft, ...]:
         if (asked.kind == "budget" and not refused and not asking) or _ended_otherwise(run, asked)
     ]
     return withdrawn(run, "it is settled without a decision", only=gone)
+
+
+def overtaken(plan: Plan, run: Run) -> tuple[Draft, ...]:
+    """Gates whose subject is being made again are closed until it is there again."""
+    drafts: list[Draft] = []
+    for asked in run.questions.values():
+        if asked.kind != "gate":
+            continue
+        away = [need for need in plan.spec(asked.node).needs if run.nodes[need].state is not NodeState.SUCCEEDED]
+        if away:
+            drafts += withdrawn(run, f"{', '.join(away)} is made again", only=[asked.id])
+            waits = {"node": asked.node, "state": "pending", "reason": f"dependency: {away[0]} is made again"}
+            drafts.append(Draft("node_waiting", waits))
+    return tuple(drafts)
 
 
 def _ended_otherwise(run: Run, asked: Question) -> bool:

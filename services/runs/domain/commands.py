@@ -30,6 +30,12 @@ def known(run: Run, command_id: str) -> bool:
     return bool(command_id) and command_id in run.commands
 
 
+def clashes(run: Run, command_id: str) -> bool:
+    """Whether that id came before with another body: `KEY#HASH` where the hash is of the body."""
+    key, mark, _ = command_id.rpartition("#")
+    return bool(mark) and any(known.rpartition("#")[0] == key and known != command_id for known in run.commands)
+
+
 def paused(run: Run, reason: str, command_id: str) -> Drafts:
     """Nothing new is submitted from now on."""
     return (Draft("run_paused", _said(reason, command_id)),)

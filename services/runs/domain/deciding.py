@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 from libs.kernel.canonical import plain
@@ -41,6 +42,8 @@ def complaint(asked: Question, verdict: Verdict, run: Run) -> tuple[str, str] | 
         return "/supply", "reroute needs the supply that is to make it"
     if verdict.decision is Decision.RAISE_BUDGET and not verdict.budget:
         return "/budget", "raise_budget needs the new limit, as {currency, amount}"
+    if verdict.decision is Decision.RAISE_BUDGET and Decimal((verdict.budget or {}).get("amount", "0")) <= 0:
+        return "/budget/amount", "must be above 0; 0 would be no limit at all"
     if verdict.decision in MADE_AGAIN:
         return _target_complaint(asked, verdict, run)
     return None
@@ -163,7 +166,7 @@ def _canary(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict)
 
 def _budget(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
     level = asked.root_cause.removeprefix("budget:")
-    if verdict.decision is Decision.RAISE_BUDGET:
+    if verdict.decision in (Decision.RAISE_BUDGET, Decision.APPROVE):  # or it was raised elsewhere
         return (Draft("budget_raised", {"budget_id": level, "limit": verdict.budget, "who": verdict.who}),)
     waiting = [each for each in run.nodes.values() if each.refused]
     error = Failure("request", "request", False, "budget_exhausted", asked.cause)

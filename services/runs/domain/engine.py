@@ -103,7 +103,7 @@ def _next(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ..
         return ()
     if why := ending.stopping(plan, run, now):
         return ending.wound_up(plan, run, why)
-    if drafts := (*asking.overdue(run, now), *asking.unneeded(run)):
+    if drafts := (*asking.overdue(run, now), *asking.unneeded(run), *asking.overtaken(plan, run)):
         return drafts
     if plan.single or run.state is RunState.PAUSED:
         return _single(plan, run, now, new_id)

@@ -120,6 +120,8 @@ def _money_asked(plan: Plan, run: Run, node: Node, answer: Refused | Unpriced, n
     drafts: Drafts = (Draft("node_waiting", told),)
     if asking.open_for(run, kind, "", root) is None:
         asked = asking.question(plan, run, node, kind, now, asks=asks, cause=cause, root_cause=root)
+        if isinstance(answer, Refused):
+            asked = asking.about_money(plan, asked, answer.dimension)
         drafts = (*drafts, asking.opened(asked))
     return drafts
 

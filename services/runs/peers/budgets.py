@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from libs.rpc.faulting import faulting
+from libs.rpc.faulting import faulting, faults_from_rpc
 from libs.rpc.values import money_from_proto, money_to_proto
 from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
@@ -20,6 +21,19 @@ class BudgetsPeer:
     def __init__(self, channel: Any) -> None:
         self._stub: Any = BudgetServiceStub(channel)
         self._made: dict[str, None] = {}
+
+    @faulting
+    async def usable(self, budget_id: str, tenant: str) -> bool:
+        """See the port."""
+        try:
+            with faults_from_rpc():
+                request = budget_service_pb2.GetBudgetRequest(budget_id=budget_id)
+                reply = await self._stub.GetBudget(request, timeout=TIMEOUT_S)
+        except Fault as fault:
+            if fault.code != "not_found":
+                raise
+            return False
+        return reply.budget.tenant in ("", tenant)
 
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
         """See the port."""

@@ -58,6 +58,7 @@ class RunsServicer(RunsServiceServicer):
             self._desk.runs,
             self._desk.routing,
             self._desk.world,
+            self._desk.budgets,
             tenant=request.tenant,
             order=wire.order_from_proto(request),
             labels=dict(request.labels),

@@ -134,6 +134,12 @@ class FakeBudgets:
     """What every settlement raises, if anything."""
     told_soft: set[str] = field(default_factory=set)
 
+    foreign: set[str] = field(default_factory=set)
+
+    async def usable(self, budget_id: str, tenant: str) -> bool:
+        """All but those of others."""
+        return budget_id not in self.foreign
+
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
         """Once."""
         assert plan.budget is not None

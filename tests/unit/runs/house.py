@@ -44,7 +44,7 @@ class House:
         self.plans = Plans()
         self.recorder = Recorder(self.runs, self.hub, self.world, self.alerts)
         self.advance = self.beside(self.recorder)
-        self.desk = Desk(self.runs, self.routing, self.recorder, self.world)
+        self.desk = Desk(self.runs, self.routing, self.recorder, self.world, self.budgets)
         self.people = ReviewDesk(self.desk, self.runs, self.plans, self.budgets)
 
     def beside(self, recorder: Recorder | None = None) -> Advance:
@@ -57,7 +57,7 @@ class House:
         """A new single generation."""
         order = Order(model, {"prompt": "x"})
         run, _ = await create_run(
-            self.runs, self.routing, self.world, tenant=tenant, order=order, labels={}, **arguments
+            self.runs, self.routing, self.world, self.budgets, tenant=tenant, order=order, labels={}, **arguments
         )
         return run
 
@@ -67,6 +67,7 @@ class House:
             self.runs,
             self.routing,
             self.world,
+            self.budgets,
             tenant="a",
             order=Order("", {}),
             labels={},

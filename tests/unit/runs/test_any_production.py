@@ -108,7 +108,7 @@ class Fate:
         """A patient person: everything is approved, paid for, or made again."""
         await resume_run(self.house.desk, "a", run.id, "", "")
         for review in await self.house.reviews(run):
-            for decision in (Decision.APPROVE, Decision.RAISE_BUDGET, Decision.WAIVE):
+            for decision in (Decision.RAISE_BUDGET, Decision.APPROVE, Decision.WAIVE):
                 if decision in review.question.decisions:
                     await self._say(review.id, decision, review.question.subjects)
                     break

@@ -245,3 +245,37 @@ async def test_past_its_deadline_nothing_is_redriven() -> None:
         await home.redrive(run, "frame", input={"prompt": "a heron"})
     assert caught.value.code == "conflict"
     assert len((await home.people.letters("a", run.id, False, "", 9))[0]) == 1
+
+
+async def test_a_key_with_another_body_is_a_conflict() -> None:
+    """RUN-8, IDEM-1: the id of a command names its body; another body under the same key is refused."""
+    home = house()
+    run = await home.carry(await home.produce(production({"id": "go", "kind": "gate"}, STYLED)))
+    await steer(home, run, command="steer:k1#aaaa")
+    with pytest.raises(Fault) as caught:
+        await steer(home, run, "at dawn", command="steer:k1#bbbb")
+    assert caught.value.code == "idempotency_conflict"
+    await pause_run(home.desk, "a", run.id, "", "pause:k1#aaaa")
+    assert (await home.now(run)).state is RunState.PAUSED
+
+
+async def test_a_cancel_holds_what_routing_has_at_once() -> None:
+    """ATT-8: nothing more is sent once a cancel was answered, however long its way to the Tasks takes."""
+    home = house()
+    home.routing.answering = False
+    run = await home.carry(await home.produce(production(fan_out(shots(3)))))
+    await cancel_run(home.desk, "a", run.id)
+    assert home.routing.paused == {run.nodes[f"frames/S{n:02}"].task_id for n in (1, 2, 3)}
+
+
+async def test_nobody_decides_on_what_is_being_made_again() -> None:
+    """GATE-2: while its subject is being made again a gate is closed; the question comes back with the new subject."""
+    home = house()
+    run = await home.carry(await home.produce(production(FRAME, GATE)))
+    home.routing.answering = False
+    run = await home.redrive(run, "frame", input={"prompt": "a heron"})
+    assert await home.reviews(run) == []
+    assert states(run) == {"frame": "running", "good": "pending"}
+    home.answer_all(run)
+    run = await home.carry(run)
+    assert [review.question.node for review in await home.reviews(run)] == ["good"]

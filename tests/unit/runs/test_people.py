@@ -1,6 +1,7 @@
 """Questions to people: what they carry, in which order they come, what happens when nobody answers, what is decided."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
@@ -273,3 +274,30 @@ async def test_a_house_has_its_budget() -> None:
     assert run.state is RunState.SUCCEEDED
     assert set(home.budgets.held) == home.budgets.over
     assert home.budgets.spent == {run.budget_id: 1}
+
+
+async def test_money_of_others_is_nobodys_to_spend() -> None:
+    """COST-9, AUTH-1: a budget that is another tenant's, or that is not there, is refused at creation by its field."""
+    home = house()
+    home.budgets.foreign = {"theirs"}
+    document = production(FRAME, budget={"currency": "CNY", "cost": "9.00", "parent": "theirs"})
+    for asked, pointer in (
+        (home.produce(document), "/production/budget/parent"),
+        (home.create(budget_id="theirs"), "/options/budget"),
+    ):
+        with pytest.raises(Fault) as caught:
+            await asked
+        assert [error.pointer for error in caught.value.errors] == [pointer]
+
+
+async def test_who_may_ask_for_more_depends_on_the_value_of_a_node() -> None:
+    """COST-10: a background node is to be simplified; what a review cannot raise is raised elsewhere, then approved."""
+    home = house()
+    tight = {"currency": "CNY", "cost": "1.00"}
+    run = await home.carry(await home.produce(production({**FRAME, "value_class": "background"}, budget=tight)))
+    (review,) = await home.reviews(run)
+    assert Decision.RAISE_BUDGET not in review.question.decisions
+    assert "simplified" in review.question.question
+    home.budgets.hard[run.budget_id] = Decimal("9.00")
+    run = await home.decide(run, "approve")
+    assert run.state is RunState.SUCCEEDED

@@ -47,14 +47,16 @@ async def test_a_known_key_is_answered_before_the_order_is_looked_at() -> None:
     arguments = {"tenant": "a", "labels": {}, "key": "k"}
     order = Order("clip", {"prompt": "x"})
     first, replayed = await create_run(
-        house.runs, house.routing, house.world, order=order, fingerprint="f", **arguments
+        house.runs, house.routing, house.world, house.budgets, order=order, fingerprint="f", **arguments
     )
     assert not replayed
     bad = Order("unknown", {})
-    again, replayed = await create_run(house.runs, house.routing, house.world, order=bad, fingerprint="f", **arguments)
+    again, replayed = await create_run(
+        house.runs, house.routing, house.world, house.budgets, order=bad, fingerprint="f", **arguments
+    )
     assert (again.id, replayed) == (first.id, True)
     with pytest.raises(Fault) as caught:
-        await create_run(house.runs, house.routing, house.world, order=bad, fingerprint="g", **arguments)
+        await create_run(house.runs, house.routing, house.world, house.budgets, order=bad, fingerprint="g", **arguments)
     assert caught.value.code == "idempotency_conflict"
 
 
