@@ -1,6 +1,7 @@
 """The production of one episode, act by act. Each act drives the product from outside and notes what must be true."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -163,11 +164,12 @@ async def keyframes(episode: Episode) -> None:
 
 
 async def death_and_style(episode: Episode) -> None:
-    """After the first shots the account that makes them answers 500 to all that is sent, and the style changes.
+    """A person looks at the first shot of each class; the account that made them begins to answer 500, and the style
+    changes; then the others may follow.
 
     The other accounts take what comes, and hold it until everything was killed.
     """
-    await episode.until("the first shots", lambda run: bool(made(run, "motion")))
+    first = await _canaries(episode)
     for account in OTHERS:
         await episode.account(account, running=0)
     rule = {"match": {"account": DEAD}, "then": [{"status": 500}], "repeat": "forever"}
@@ -178,12 +180,31 @@ async def death_and_style(episode: Episode) -> None:
     answer = await episode.stage.api.call("POST", path, body=steer, headers={"Idempotency-Key": "style-1"})
     again = await episode.stage.api.call("POST", path, body=steer, headers={"Idempotency-Key": "style-1"})
     episode.facts.check("the style is one input, however often it is sent", answer == again, answer["sequence"])
+    for review in first:
+        body = {"decision": "approve", "comment": "the others may follow", "subject_hash": review["subject_hash"]}
+        await episode.stage.api.call("POST", f"/v1/operator/reviews/{review['id']}/decide", body=body)
     state = await wait_until(
         lambda: supply_health(episode.stage.api, f"{DEAD}/shots"),
         lambda seen: seen["state"] == "circuit_open",
         seconds=ACT_S,
     )
     episode.facts.equal(f"the circuit of {DEAD} after its death", state["state"], "circuit_open")
+
+
+async def _canaries(episode: Episode) -> list[Looked]:
+    """The reviews of the first shots of every class that has more than one."""
+    classes = Counter(shot["shot_class"] for shot in episode.document["inputs"]["shots"])
+    wanted = sum(count > 1 for count in classes.values())
+
+    def canaries(page: Looked) -> list[Looked]:
+        return [review for review in page["reviews"] if review["kind"] == "canary" and review["node"] == "motion"]
+
+    page = await wait_until(
+        lambda: episode.stage.api.get("/v1/operator/reviews", run=episode.run_id),
+        lambda page: len(canaries(page)) == wanted,
+        seconds=ACT_S,
+    )
+    return canaries(page)
 
 
 async def slip(episode: Episode) -> None:
@@ -237,7 +258,8 @@ async def soft_limit(episode: Episode) -> None:
 
 
 async def release(episode: Episode) -> Looked:
-    """The film is put together, looked at by a person, and released."""
+    """A person has seen all shots; the film is put together, looked at, and released."""
+    await decide(episode, "rough_cut", "every shot is there")
     decided = await decide(episode, "release", "it may be shown")
     episode.facts.equal("the release was decided", decided["decision"], "approve")
     return await episode.until("the end", lambda run: run["status"] not in ("pending", "running", "paused"))

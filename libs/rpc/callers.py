@@ -27,6 +27,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "ResumeRun": _EDGE,
         "SteerRun": _EDGE,
         "RedriveRun": _EDGE,
+        "GetServiceLevels": _EDGE,
     },
     "pointsman.runs.v1.ReviewService": {
         "ListReviews": _EDGE,

@@ -222,7 +222,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "ledger: old work beside the probe": _mutant(15, Planted({"capacity": OldWorkBlocks}, temper=REVOKED), CAPACITY),
     "ledger: expiry": _mutant(88, Planted({"capacity": LeakyCapacity}), CAPACITY),
     "breaker: epochs": _mutant(20, MISJUDGING, "closed_circuits_only"),
-    "supersession: attempts": _mutant(27, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
+    "supersession: attempts": _mutant(17, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
     "supersession: the catalogue": _mutant(3, Planted(rewrites=newest_catalogue, temper=REPRICED), *LATE_WRITES),
     "revisions of runs": _mutant(10, Planted({"runs": TalkativeRuns}), "events_without_gap"),
     "productions: one hold an id": _mutant(2, producing({"budgets": ForgetfulBudgets}), "ledger_balanced"),

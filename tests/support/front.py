@@ -64,6 +64,10 @@ class OpenRouting(FakeRouting):
         task = task_pb2.Task(**named, state=ended, revision=1)
         return routing_service_pb2.SubmitTaskResponse(task=self.tasks.setdefault(task.id, task))
 
+    async def PauseTasks(self, request: Any, context: Any) -> Any:
+        """Held."""
+        return routing_service_pb2.PauseTasksResponse()
+
     async def RaiseAlert(self, request: Any, context: Any) -> Any:
         """Heard."""
         return routing_service_pb2.RaiseAlertResponse()

@@ -1,5 +1,6 @@
 """Pause, resume, cancel and steer: durable commands on a Run, each kept with an id (RUN-8, STEER-1)."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from services.runs.domain.run import AT_WORK, TERMINAL_STATES, Draft, Run, RunSt
 from services.runs.ports import Budgets, Routing, Runs
 
 PENDING_STEERING_MOST = 1_000
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,8 @@ async def _hold_tasks(desk: Desk, run: Run, *, paused: bool) -> None:
         return
     try:
         await desk.routing.pause(ids, paused)
-    except Fault as fault:
-        if not fault.retryable:
-            raise
+    except Fault as fault:  # the command is on record: what routing did not hear now, the ticks tell it
+        log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
 
 
 def _refuse_ended(run: Run, participle: str) -> None:
