@@ -14,8 +14,8 @@ PYTHON ?=
 ARGS ?=
 # How `make test` spreads over processes; a file stays in one process, so its fixtures start once. WORKERS=0: none.
 # Files are handed out in the order of tests/conftest.py: by default xdist begins with those of the most tests, and ends
-# with one worker in the long drills.
-WORKERS ?= 2
+# with one worker in the long drills. One more than two cores: much of what takes long waits for processes to start.
+WORKERS ?= 3
 # What `make test` runs: a folder, a file, a test; empty means everything CI runs.
 TESTS ?=
 # What `make sim` plays: how many worlds, from which seed on, over WORKERS processes; SEED: this world only.
