@@ -22,8 +22,9 @@ TESTS ?=
 SEEDS ?= 200
 FIRST ?= 1
 SEED ?=
-# What `make sweep` kills: each n-th place; INDEX: this place only, by its number or its name.
+# What `make sweep` kills: each n-th place; SCENE: of this scene only; INDEX: this place only, by its number or its name.
 EVERY ?= 1
+SCENE ?=
 INDEX ?=
 # The promise that `make breaking` compares with: the newest release, or what is committed while there is none.
 AGAINST ?= $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || echo HEAD)
@@ -56,8 +57,8 @@ sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed, WORKERS=n;
 	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --workers $(WORKERS))
 
 .PHONY: sweep
-sweep: setup ## kill the product at every effect of a task's life (EVERY=n; INDEX=place replays one)
-	@$(BIN)/python -m tests.e2e.sweep --every $(EVERY) $(if $(INDEX),--index $(INDEX))
+sweep: setup ## kill the product at every effect of a task's life (EVERY=n, SCENE=name; INDEX=place replays one)
+	@$(BIN)/python -m tests.e2e.sweep --every $(EVERY) $(if $(SCENE),--scene $(SCENE)) $(if $(INDEX),--index $(INDEX))
 
 .PHONY: differential
 differential: setup ## compare every backend of capacity with the model over ten thousand random steps and more

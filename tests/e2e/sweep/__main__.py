@@ -17,6 +17,7 @@ def main() -> int:
     """Exit code 1 when a promise was broken at any place, or a place could not be reached."""
     parser = argparse.ArgumentParser(prog="sweep", description=__doc__)
     parser.add_argument("--index", help="this place only: its number in the list or its name")
+    parser.add_argument("--scene", choices=SCENES, help="the places of this scene only")
     parser.add_argument("--list", action="store_true", help="rehearse each scene and print its places")
     parser.add_argument("--every", type=int, default=1, help="each n-th place only")
     parser.add_argument("--workers", type=int, default=3, help="how many are played at once")
@@ -39,11 +40,12 @@ async def sweep(given: argparse.Namespace) -> int:
 
 
 async def chosen(house: Theatre, given: argparse.Namespace) -> list[Place]:
-    """The places to play: a named one, a numbered one, or each n-th of all."""
+    """The places to play: a named one, a numbered one, or each n-th of all or of one scene."""
     if given.index and not given.index.isdigit():
         return [Place.of(given.index)]
-    lived = await asyncio.gather(*(rehearsed(house, scene) for scene in SCENES.values()))
-    every = [Place(scene, at) for scene, places in zip(SCENES.values(), lived, strict=True) for at in places]
+    scenes = [SCENES[given.scene]] if given.scene else list(SCENES.values())
+    lived = await asyncio.gather(*(rehearsed(house, scene) for scene in scenes))
+    every = [Place(scene, at) for scene, places in zip(scenes, lived, strict=True) for at in places]
     if given.list:
         sys.stdout.writelines(f"{number:4} {place}\n" for number, place in enumerate(every, 1))
     return [every[int(given.index) - 1]] if given.index else every[:: given.every]
