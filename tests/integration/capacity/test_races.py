@@ -1,4 +1,4 @@
-"""The two orders in which a renewal and the taking of a lapsed slot can meet; looks at a busy minute."""
+"""The orders in which renewals, releases and the taking of a slot can meet; looks at a busy minute."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,6 +19,15 @@ from tests.support.waiting import eventually_async
 VIEW = HealthLimit(1, 1, None)
 TTL = timedelta(seconds=30)
 SUPPLY = Subject(Kind.SUPPLY, "a/x")
+# Whoever asks for the time has it at once and, while somebody holds lock 7, is kept from going on with it.
+SLOW_TIME = """
+CREATE OR REPLACE FUNCTION server_time() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
+DECLARE seen timestamptz := (SELECT now FROM test_time);
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(7);
+  RETURN seen;
+END $$
+"""
 
 
 def request(lease_id: str, holder: str) -> Request:
@@ -67,6 +76,27 @@ async def test_a_slot_being_taken_over_is_lost_to_its_old_holder(ground: Bench, 
     assert (await renewal).lost == ("1",)
     assert await release is None
     assert isinstance(await ground.store.reserve(request("2", "new")), Lease)
+
+
+async def test_a_slot_is_taken_after_it_was_given_back(ground: Bench, other: Database) -> None:
+    """CAP-1: a reservation that began before the release it waited for is timed after it: no two held at one moment."""
+    async with other.unit() as tx:
+        await tx.execute(text(SLOW_TIME))
+    async with other.unit() as tx:
+        await tx.execute(text("SELECT pg_advisory_xact_lock(7)"))
+        reservation = asyncio.ensure_future(ground.store.reserve(request("2", "new")))
+
+        async def waits() -> bool:
+            return bool(await tx.scalar(text("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE NOT granted AND objid = 7)")))
+
+        await eventually_async(waits)
+        await tx.execute(text("UPDATE test_time SET now = now + interval '1 second'"))
+        given_back = "UPDATE lease SET ended_at = server_time(), released = true WHERE id = '1' RETURNING ended_at"
+        ended_at = await tx.scalar(text(given_back))
+    taken = await reservation
+    assert isinstance(taken, Lease)
+    assert taken.reserved_at >= ended_at
+    assert taken.expires_at == taken.reserved_at + TTL
 
 
 async def test_live_leases_are_counted_at_each_look_however_busy_the_minute(ground: Bench, other: Database) -> None:

@@ -17,4 +17,4 @@ def upgrade() -> None:
     """Add the functions, and drop an index that it does not need and every reservation paid for."""
     op.drop_index("lease_live_kind", "lease")
     op.execute((SQL / "0003_decide_group.sql").read_text(encoding="utf-8"))
-    op.execute((SQL / "0003_reserve_one.sql").read_text(encoding="utf-8"))
+    op.execute((SQL / "reserve_one.sql").read_text(encoding="utf-8"))

@@ -1,7 +1,10 @@
 -- A lone reservation to which plainly nothing objects: weigh it (which locks its levels in their order), then admit. NULL
 -- where anything is out of the ordinary (a shut gate, news of health, a lapsed lease, a total that is due, a known id):
 -- then nothing has changed, and `decide_group` looks.
-CREATE FUNCTION reserve_one(
+--
+-- A release that settles nothing takes no lock of a level, so it may be committed after `t` and before the leases are
+-- counted. What is written as the time of the reservation is therefore read by the statement that counts them.
+CREATE OR REPLACE FUNCTION reserve_one(
   p_id text, p_holder text, p_kind text, p_channel text, p_supply text, p_tokens bigint, p_ttl interval,
   p_channel_epoch bigint, p_channel_revision bigint, p_supply_epoch bigint, p_supply_revision bigint
 ) RETURNS timestamptz LANGUAGE plpgsql VOLATILE
@@ -45,7 +48,9 @@ BEGIN
     INSERT INTO lease (
       id, holder, kind, channel_id, supply_id, channel_epoch, supply_epoch, tokens, reserved_at, expires_at, released
     )
-    SELECT p_id, p_holder, p_kind, p_channel, p_supply, p_channel_epoch, p_supply_epoch, p_tokens, t, t + p_ttl, false
+    SELECT p_id, p_holder, p_kind, p_channel, p_supply, p_channel_epoch, p_supply_epoch, p_tokens, x.now, x.now + p_ttl,
+      false
+    FROM (SELECT server_time() AS now) AS x
     WHERE NOT EXISTS (SELECT 1 FROM lease e WHERE e.ended_at IS NULL AND e.expires_at <= t)
       AND (coalesce(kind_slots, 0) = 0 OR kind_slots > (
         SELECT count(*) FROM lease e WHERE e.ended_at IS NULL AND e.kind = p_kind
@@ -57,7 +62,7 @@ BEGIN
         SELECT count(*) FROM lease e
         WHERE e.ended_at IS NULL AND e.channel_id = p_channel AND e.supply_id = p_supply
       ))
-    ON CONFLICT DO NOTHING;
+    ON CONFLICT DO NOTHING RETURNING reserved_at INTO t;
     IF FOUND THEN
       RETURN t;
     END IF;
