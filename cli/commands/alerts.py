@@ -18,7 +18,7 @@ from cli.context import Session, json_option, pass_session
 @pass_session
 @click.pass_context
 def alerts(context: click.Context, session: Session, kind: str, subject: str, only_open: bool, as_json: bool) -> None:
-    """List open alerts, newest first; `ack` says that one was seen."""
+    """List open alerts, the worst consequence first; `ack` says that one was seen."""
     if context.invoked_subcommand is None:
         _list(session, kind, subject, only_open, as_json)
 
@@ -51,9 +51,18 @@ def _row(item: dict[str, Any]) -> tuple[object, ...]:
         item["subject"],
         item["count"],
         output.when(item["acknowledged_at"]) if item["acknowledged_at"] else "",
-        item["message"],
+        _said(item),
         item["id"],
     )
+
+
+def _said(item: dict[str, Any]) -> str:
+    """The message, with what was measured: `… (cost: 1.5 CNY against 1, rising)`."""
+    measure = item.get("measure")
+    if not measure:
+        return str(item["message"])
+    value, baseline = f"{measure['value']:.4g} {measure['unit']}", f"{measure['baseline']:.4g}"
+    return f"{item['message']} ({measure['figure']}: {value} against {baseline}, {measure['trend']})"
 
 
 @alerts.command()

@@ -230,7 +230,7 @@ class Routing(Protocol):
     async def alerts(
         self, kind: str, subject: str, open_only: bool, size: int, token: str
     ) -> tuple[list[alert_shapes.Alert], str]:
-        """Alerts, newest first; empty filters mean all."""
+        """Alerts, open ones first, the worst consequence first; empty filters mean all."""
         ...
 
     async def acknowledge(self, alert_id: str) -> alert_shapes.Alert:

@@ -41,7 +41,7 @@ class OperatorRoutes:
         return answer(await self._capacity.figures())
 
     async def alerts(self, asked: Asked) -> Response:
-        """Newest first."""
+        """Open ones first, the worst consequence first, then the newest."""
         size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
         kind, subject = asked.query("kind") or "", asked.query("subject") or ""
         open_only = queries.flag(asked.query("open"), "open")
@@ -85,7 +85,8 @@ class OperatorRoutes:
                 answer=shapes.Capacity,
             ),
             Operation(
-                "listAlerts", "GET", f"{at}/alerts", self.alerts, "Alerts, newest first.", OPERATORS,
+                "listAlerts", "GET", f"{at}/alerts", self.alerts,
+                "Alerts: open ones first, the worst consequence first, then the newest.", OPERATORS,
                 answer=alert_shapes.AlertList, parameters=(*filters, *PAGING),
                 codes=("malformed_request", "validation_failed"),
             ),

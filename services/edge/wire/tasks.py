@@ -126,4 +126,10 @@ def alert(message: alert_pb2.Alert) -> alert_shapes.Alert:
         created_at=moment(message.create_time),
         acknowledged_at=moment(message.acknowledge_time),
         count=message.count,
+        measure=_measure(message.measure) if message.HasField("measure") else None,
     )
+
+
+def _measure(message: alert_pb2.Measure) -> alert_shapes.Measure:
+    values = list(message.values)
+    return alert_shapes.Measure(message.figure, message.unit, values[-1], message.baseline, message.trend, values)

@@ -16,6 +16,7 @@ from services.routing.app.tenant_book import TenantBook
 from services.routing.app.usher import Usher
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
+from services.routing.domain.measure import MeasuredDraft
 from services.routing.domain.task import Failure, Task
 from services.routing.domain.trial import model_in, policy_in
 from services.routing.ports import Capacity, CatalogReader, Health, Provider, Quotes, TaskStore
@@ -166,6 +167,7 @@ def alerts_of(desk: Dated, drafts: Sequence[AlertDraft], link: str = "", suffix:
             cause=draft.cause,
             link=link,
             created_at=now,
+            measure=draft.measure if isinstance(draft, MeasuredDraft) else None,
         )
         for draft in drafts
     )

@@ -8,10 +8,10 @@ Laws of this file:
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from libs.kernel.money import Money
-from services.routing.domain.decision import AlertDraft
+from services.routing.domain.measure import Measure, MeasuredDraft
 from services.routing.domain.task import Artifact
 from services.routing.domain.usage import Usage
 
@@ -75,8 +75,16 @@ class Delivery:
     artifacts: tuple[Artifact, ...]
 
 
-def drift_alerts(attempt: Promised, delivery: Delivery, within: Tolerance = USUAL) -> tuple[AlertDraft, ...]:
-    """One alert for the Supply, naming everything that does not fit; none where all fits."""
+class _Found(NamedTuple):
+    """What does not fit, in words and as the figure that it was compared with."""
+
+    said: str
+    measure: Measure
+
+
+def drift_alerts(attempt: Promised, delivery: Delivery, within: Tolerance = USUAL) -> tuple[MeasuredDraft, ...]:
+    """One alert for the Supply, naming everything that does not fit and measuring the first of it; none where all
+    fits."""
     found = [
         *_of_money(attempt, delivery, within.cost_share),
         *_of_lengths(attempt, delivery, within.length_s),
@@ -85,20 +93,30 @@ def drift_alerts(attempt: Promised, delivery: Delivery, within: Tolerance = USUA
     ]
     if not found:
         return ()
-    text = f"attempt {attempt.id} at {attempt.supply}: {'; '.join(found)}"
-    return (AlertDraft("cost_drift", "high", attempt.supply, text, cause=f"attempt {attempt.id}"),)
+    text = f"attempt {attempt.id} at {attempt.supply}: {'; '.join(item.said for item in found)}"
+    cause = f"attempt {attempt.id}"
+    return (MeasuredDraft("cost_drift", "high", attempt.supply, text, cause, found[0].measure),)
 
 
-def _of_money(attempt: Promised, delivery: Delivery, share: Decimal) -> Iterator[str]:
+def _measured(figure: str, unit: str, baseline: Decimal | float, value: Decimal | float) -> Measure:
+    return Measure(figure, unit, float(baseline), (float(value),))
+
+
+def _of_money(attempt: Promised, delivery: Delivery, share: Decimal) -> Iterator[_Found]:
     quote, cost = attempt.quote, delivery.cost
     told = f"{_money(cost)} is booked"
     if attempt.quote_kind == "ceiling" and cost.amount > quote.amount:
-        yield f"{told}, more than the ceiling of {_money(quote)}"
+        yield _Found(f"{told}, more than the ceiling of {_money(quote)}", _costs(cost, quote))
     elif attempt.quote_kind == "exact" and _apart(cost.amount, quote.amount, share):
-        yield f"{told} against an exact quote of {_money(quote)}"
+        yield _Found(f"{told} against an exact quote of {_money(quote)}", _costs(cost, quote))
     settled = delivery.settled
     if settled is not None and settled.currency == cost.currency and _apart(cost.amount, settled.amount, share):
-        yield f"the provider charges {_money(cost)} for usage that costs {_money(settled)} by {attempt.price_rule}"
+        said = f"the provider charges {_money(cost)} for usage that costs {_money(settled)} by {attempt.price_rule}"
+        yield _Found(said, _costs(cost, settled))
+
+
+def _costs(cost: Money, baseline: Money) -> Measure:
+    return _measured("cost", cost.currency, baseline.amount, cost.amount)
 
 
 def _apart(one: Decimal, other: Decimal, share: Decimal) -> bool:
@@ -110,7 +128,7 @@ def _money(money: Money) -> str:
     return f"{said['amount']} {said['currency']}"
 
 
-def _of_lengths(attempt: Promised, delivery: Delivery, apart_s: float) -> Iterator[str]:
+def _of_lengths(attempt: Promised, delivery: Delivery, apart_s: float) -> Iterator[_Found]:
     asked = attempt.input.get("duration_s")
     probed = [item.duration_s for item in delivery.artifacts if item.duration_s]
     told = {
@@ -120,20 +138,26 @@ def _of_lengths(attempt: Promised, delivery: Delivery, apart_s: float) -> Iterat
     }
     known = {name: seconds for name, seconds in told.items() if seconds is not None}
     if known and max(known.values()) - min(known.values()) > max(apart_s, LENGTH_SHARE * max(known.values())):
-        yield ", ".join(f"{seconds:g} s {name}" for name, seconds in known.items())
+        first, *others = known.values()
+        furthest = max(others, key=lambda seconds: abs(seconds - first))
+        said = ", ".join(f"{seconds:g} s {name}" for name, seconds in known.items())
+        yield _Found(said, _measured("length", "s", first, furthest))
 
 
-def _of_pixels(attempt: Promised, delivery: Delivery, share: float) -> Iterator[str]:
+def _of_pixels(attempt: Promised, delivery: Delivery, share: float) -> Iterator[_Found]:
     asked = str(attempt.input.get("resolution") or attempt.input.get("size") or "").lower()
     wanted = _pixels(asked)
     if asked in OPEN or not wanted:
         return
     said = str(delivery.output.get("resolution") or "").lower()
     if said and 0 < _pixels(said) < REPORTED_SHARE * wanted:
-        yield f"{asked} was asked and the provider reports {said}"
+        words = f"{asked} was asked and the provider reports {said}"
+        yield _Found(words, _measured("size", "pixels", wanted, _pixels(said)))
     small = [item for item in delivery.artifacts if 0 < item.width * item.height < share * wanted]
     if small:
-        yield f"{asked} was asked and {small[0].width}x{small[0].height} was served"
+        width, height = small[0].width, small[0].height
+        words = f"{asked} was asked and {width}x{height} was served"
+        yield _Found(words, _measured("size", "pixels", wanted, width * height))
 
 
 def _pixels(named: str) -> int:
@@ -145,7 +169,7 @@ def _pixels(named: str) -> int:
     return side * side * 16 // 9
 
 
-def _of_number(delivery: Delivery) -> Iterator[str]:
+def _of_number(delivery: Delivery) -> Iterator[_Found]:
     made, came = delivery.usage.images, sum(1 for item in delivery.artifacts if item.media_type.startswith("image/"))
     if made is not None and came and made != came:
-        yield f"{made} images reported and {came} delivered"
+        yield _Found(f"{made} images reported and {came} delivered", _measured("number", "images", made, came))

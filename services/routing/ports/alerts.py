@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from services.routing.domain.measure import Measure
+
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A durable alert. `key` is its dedupe key: while it is not acknowledged, raising it again only counts."""
+    """A durable alert. `key` is its dedupe key: while it is not acknowledged, raising it again only counts.
+
+    `measure` None: nothing was measured.
+    """
 
     id: str
     key: str
@@ -21,6 +26,7 @@ class Alert:
     created_at: datetime
     acknowledged_at: datetime | None = None
     count: int = 1
+    measure: Measure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +44,12 @@ class AlertStore(Protocol):
     """Alerts, deduplicated by key while not acknowledged."""
 
     async def raise_alerts(self, raised: Sequence[Alert]) -> None:
-        """Keep new ones; count those whose key is open."""
+        """Keep new ones; count those whose key is open, which take the newest words and go on measuring."""
         ...
 
     async def alerts(self, query: AlertQuery) -> tuple[tuple[Alert, ...], str]:
-        """A page, newest first, and the token of the next one."""
+        """A page and the token of the next one: open ones first, the worst consequence first (`consequence`), then the
+        newest."""
         ...
 
     async def acknowledge(self, alert_id: str, now: datetime) -> Alert | None:

@@ -95,7 +95,7 @@ class RoutingServicer(CallServicer, RoutingServiceServicer):
         return pb.ResolveAttemptResponse(task=wire.task_to_proto(await resolve_attempt(self._desk, word)))
 
     async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
-        """Alerts, newest first."""
+        """Alerts, the worst consequence first."""
         found, token = await self._desk.store.alerts(alerts.query_from_proto(request))
         return pb.ListAlertsResponse(alerts=[alerts.alert_to_proto(item) for item in found], next_page_token=token)
 

@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import ColumnElement, and_, func, literal, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.store.database import Database
+from services.routing.domain.measure import continued
 from services.routing.ports.alerts import Alert, AlertQuery
-from services.routing.store.paging import key_of, token_of
-from services.routing.store.tasks_rows import alert_of, alert_row
+from services.routing.store.paging import Place, place_in, token_after
+from services.routing.store.tasks_rows import alert_of, alert_row, measure_json, measure_of
 from services.routing.store.tasks_tables import alerts
+
+SEEN = alerts.c.acknowledged_at.is_not(None)
 
 
 class PostgresAlerts:
@@ -28,10 +31,14 @@ class PostgresAlerts:
 
     async def alerts(self, query: AlertQuery) -> tuple[tuple[Alert, ...], str]:
         """See the port."""
-        wanted = select(alerts).order_by(alerts.c.created_at.desc(), alerts.c.id.desc()).limit(query.page_size + 1)
-        after = key_of(query.page_token)
+        wanted = (
+            select(alerts)
+            .order_by(SEEN, alerts.c.consequence, alerts.c.created_at.desc(), alerts.c.id.desc())
+            .limit(query.page_size + 1)
+        )
+        after = place_in(query.page_token)
         if after is not None:
-            wanted = wanted.where(func.row(alerts.c.created_at, alerts.c.id) < func.row(*after))
+            wanted = wanted.where(_behind(after))
         if query.kind:
             wanted = wanted.where(alerts.c.kind == query.kind)
         if query.subject:
@@ -39,9 +46,13 @@ class PostgresAlerts:
         if query.open_only:
             wanted = wanted.where(alerts.c.acknowledged_at.is_(None))
         async with self._database.read() as tx:
-            found = [alert_of(row) for row in (await tx.execute(wanted)).mappings()]
-        page = found[: query.page_size]
-        return tuple(page), token_of(page[-1].created_at, page[-1].id) if len(found) > len(page) else ""
+            rows = list((await tx.execute(wanted)).mappings())
+        page = rows[: query.page_size]
+        token = ""
+        if len(rows) > len(page):
+            last = page[-1]
+            token = token_after((bool(last["acknowledged_at"]), last["consequence"], last["created_at"], last["id"]))
+        return tuple(alert_of(row) for row in page), token
 
     async def acknowledge(self, alert_id: str, now: datetime) -> Alert | None:
         """See the port."""
@@ -64,5 +75,17 @@ async def write_alerts(tx: AsyncConnection, raised: Sequence[Alert]) -> None:
             index_elements=[alerts.c.key],
             index_where=text("acknowledged_at IS NULL"),
             set_={"count": alerts.c.count + 1, "message": row.excluded.message, "cause": row.excluded.cause},
-        )
-        await tx.execute(again)
+        ).returning(alerts.c.id, alerts.c.measure)
+        kept = (await tx.execute(again)).one()
+        if alert.measure is not None and kept.id != alert.id:  # the row is ours until the end of this transaction
+            measure = measure_json(continued(measure_of(kept.measure), alert.measure))
+            await tx.execute(update(alerts).where(alerts.c.id == kept.id).values(measure=measure))
+
+
+def _behind(place: Place) -> ColumnElement[bool]:
+    """Rows after that place: two columns rise, two fall."""
+    seen, consequence, at, row_id = place
+    here = func.row(SEEN, alerts.c.consequence)
+    then = func.row(literal(seen), literal(consequence))
+    older = func.row(alerts.c.created_at, alerts.c.id) < func.row(at, row_id)
+    return or_(here > then, and_(here == then, older))

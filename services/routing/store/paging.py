@@ -4,13 +4,17 @@ import base64
 import binascii
 import json
 from datetime import datetime
+from typing import Any
 
 from libs.faults.fault import Fault
+
+Place = tuple[bool, int, datetime, str]
+"""Where an alert stands: whether it was acknowledged, the place of its kind, when it was raised, its id."""
 
 
 def token_of(at: datetime, row_id: str) -> str:
     """The token after the row with that key."""
-    return base64.urlsafe_b64encode(json.dumps([at.isoformat(), row_id]).encode()).decode()
+    return _sealed([at.isoformat(), row_id])
 
 
 def key_of(token: str) -> tuple[datetime, str] | None:
@@ -18,7 +22,36 @@ def key_of(token: str) -> tuple[datetime, str] | None:
     if not token:
         return None
     try:
-        at, row_id = json.loads(base64.urlsafe_b64decode(token.encode()))
+        at, row_id = _opened(token)
         return datetime.fromisoformat(at), str(row_id)
     except (ValueError, TypeError, binascii.Error) as error:
-        raise Fault.of("malformed_request", "the page token is not one of ours") from error
+        raise _foreign() from error
+
+
+def token_after(place: Place) -> str:
+    """The token after the alert with that place."""
+    seen, consequence, at, row_id = place
+    return _sealed([seen, consequence, at.isoformat(), row_id])
+
+
+def place_in(token: str) -> Place | None:
+    """The place in a token, None for an empty one; Fault `malformed_request` if it is not ours."""
+    if not token:
+        return None
+    try:
+        seen, consequence, at, row_id = _opened(token)
+        return bool(seen), int(consequence), datetime.fromisoformat(at), str(row_id)
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise _foreign() from error
+
+
+def _sealed(key: list[Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+
+
+def _opened(token: str) -> Any:
+    return json.loads(base64.urlsafe_b64decode(token.encode()))
+
+
+def _foreign() -> Fault:
+    return Fault.of("malformed_request", "the page token is not one of ours")

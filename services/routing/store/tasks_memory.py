@@ -12,9 +12,10 @@ from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.shares import due_at
 from services.routing.domain.task import TERMINAL_ATTEMPTS, TERMINAL_TASKS, Attempt, AttemptState, Task, TaskState
 from services.routing.ports import Lane, TaskQuery, Write
-from services.routing.ports.alerts import Alert, AlertQuery
+from services.routing.ports.alerts import Alert
 from services.routing.ports.pausing import PAUSED
 from services.routing.ports.waking import Line, Pick
+from services.routing.store.alerts_memory import MemoryAlerts
 from services.routing.store.checks_memory import MemoryChecks
 from services.routing.store.late_memory import MemoryLate
 from services.routing.store.paging import key_of, token_of
@@ -35,7 +36,7 @@ class _Row:
     parked_at: datetime | None = None
 
 
-class MemoryTasks(MemoryChecks, MemoryLate, MemoryQuotas):
+class MemoryTasks(MemoryAlerts, MemoryChecks, MemoryLate, MemoryQuotas):
     """`TaskStore` and `AlertStore` over dictionaries. One event loop, no await inside a change: each is atomic."""
 
     def __init__(self) -> None:
@@ -265,31 +266,6 @@ class MemoryTasks(MemoryChecks, MemoryLate, MemoryQuotas):
                                  for a in row.task.attempts)  # fmt: skip
                 row.task = replace(row.task, attempts=attempts)
 
-    async def raise_alerts(self, raised: Sequence[Alert]) -> None:
-        """See the port."""
-        self._raise(raised)
-
-    async def alerts(self, query: AlertQuery) -> tuple[tuple[Alert, ...], str]:
-        """See the port."""
-        after = key_of(query.page_token)
-        found = [
-            alert
-            for alert in sorted(self._alerts.values(), key=lambda item: (item.created_at, item.id), reverse=True)
-            if (not query.kind or alert.kind == query.kind)
-            and (not query.subject or alert.subject == query.subject)
-            and not (query.open_only and alert.acknowledged_at)
-            and (after is None or (alert.created_at, alert.id) < after)
-        ]
-        page = tuple(found[: query.page_size])
-        return page, token_of(page[-1].created_at, page[-1].id) if len(found) > len(page) else ""
-
-    async def acknowledge(self, alert_id: str, now: datetime) -> Alert | None:
-        """See the port."""
-        known = self._alerts.get(alert_id)
-        if known is not None and known.acknowledged_at is None:
-            known = self._alerts[alert_id] = replace(known, acknowledged_at=now)
-        return known
-
     def _tasks(self) -> Iterable[Task]:
         return (row.task for row in self._rows.values())
 
@@ -302,14 +278,6 @@ class MemoryTasks(MemoryChecks, MemoryLate, MemoryQuotas):
         row.task = replace(row.task, epoch=row.task.epoch + 1)
         row.claimed_until = until
         return row.task
-
-    def _raise(self, raised: Sequence[Alert]) -> None:
-        for alert in raised:
-            known = next((a for a in self._alerts.values() if a.key == alert.key and a.acknowledged_at is None), None)
-            if known is None:
-                self._alerts[alert.id] = alert
-            else:
-                self._alerts[known.id] = replace(known, count=known.count + 1, message=alert.message, cause=alert.cause)
 
 
 def _merged(stored: Task, write: Write) -> tuple[Attempt, ...]:

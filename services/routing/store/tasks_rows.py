@@ -6,6 +6,7 @@ from typing import Any
 from libs.kernel.canonical import plain
 from libs.kernel.money import Money
 from services.routing.domain.fairness import CLASS_WEIGHTS, class_of
+from services.routing.domain.measure import Measure
 from services.routing.domain.request import Request
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.domain.shares import due_at
@@ -163,13 +164,23 @@ ALERT_COLUMNS = (
 
 
 def alert_row(alert: Alert) -> dict[str, Any]:
-    """Every column."""
-    return {name: getattr(alert, name) for name in ALERT_COLUMNS}
+    """Every column but `consequence`, which the database works out."""
+    return {**{name: getattr(alert, name) for name in ALERT_COLUMNS}, "measure": measure_json(alert.measure)}
 
 
 def alert_of(row: Row) -> Alert:
     """The alert of a row."""
-    return Alert(**{name: row[name] for name in ALERT_COLUMNS})
+    return Alert(**{name: row[name] for name in ALERT_COLUMNS}, measure=measure_of(row["measure"]))
+
+
+def measure_json(measure: Measure | None) -> Any:
+    """What an alert measured, as it is kept."""
+    return None if measure is None else plain(measure)
+
+
+def measure_of(value: Any) -> Measure | None:
+    """The inverse."""
+    return None if value is None else thaw(Measure, value)
 
 
 def _failure(value: Mapping[str, Any] | None) -> Failure | None:

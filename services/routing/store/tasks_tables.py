@@ -11,6 +11,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Double,
+    FetchedValue,
     ForeignKey,
     Index,
     Integer,
@@ -181,7 +182,16 @@ alerts = Table(
     Column("count", Integer, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("acknowledged_at", DateTime(timezone=True)),
+    Column("measure", JSONB(none_as_null=True)),
+    Column("consequence", SmallInteger, FetchedValue(), nullable=False),
     Index("alerts_open", "key", unique=True, postgresql_where=text("acknowledged_at IS NULL")),
-    Index("alerts_by_age", "created_at", "id"),
+    Index(
+        "alerts_in_order",
+        text("(acknowledged_at IS NOT NULL)"),
+        "consequence",
+        text("created_at DESC"),
+        text("id DESC"),
+    ),
 )
-"""Alerts: one open row for each dedupe key."""
+"""Alerts: one open row for each dedupe key. `consequence` is worked out from the kind, also of rows that the release
+before writes: 0 is read first."""

@@ -146,6 +146,22 @@ async def test_alerts_and_uncertain_attempts(edge: EdgeHouse) -> None:
         assert attempt["uncertain_deadline"] == "2026-01-01T12:30:00Z"
 
 
+async def test_an_alert_shows_what_was_measured(edge: EdgeHouse) -> None:
+    """SLO-2, OPS-6: a figure with its baseline and trend; null where nothing was measured. The order is routing's."""
+    measure = alert_pb2.Measure(figure="cost", unit="CNY", baseline=1, values=[1.5, 2.0], trend="rising")
+    for name, measured in (("y", None), ("x", measure)):
+        edge.routing.alerts.append(
+            alert_pb2.Alert(id=name, kind="cost_drift", severity="high", subject="clip", message="m", create_time=at(),
+                            count=2, measure=measured)
+        )  # fmt: skip
+    async with edge.admin as admin:
+        first, second = (await admin.get("/v1/operator/alerts")).json()["alerts"]
+    assert (first["id"], first["measure"]) == ("y", None)
+    assert second["measure"] == {
+        "figure": "cost", "unit": "CNY", "value": 2.0, "baseline": 1.0, "trend": "rising", "values": [1.5, 2.0],
+    }  # fmt: skip
+
+
 async def test_an_operators_word_on_an_attempt(edge: EdgeHouse) -> None:
     """ATT-5: accepted needs the provider's id, not_accepted takes none; an unknown attempt is not found."""
     edge.routing.add("t1")

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from libs.faults.fault import Fault
+from services.routing.domain.alert_kinds import KINDS as KINDS_OF_ALERTS
+from services.routing.domain.measure import Measure
 from services.routing.ports.alerts import AlertQuery
 from tests.contract.routing.tasks_stores import KINDS, alert, at, opened, queued, write
 
@@ -34,7 +37,7 @@ async def test_an_open_alert_counts_instead_of_repeating(store: Any):
 
 
 async def test_alerts_are_found_newest_first(store: Any):
-    """TIER-7: by kind and subject, in pages."""
+    """TIER-7: those of one kind, by kind and subject, in pages."""
     await store.raise_alerts([alert(str(n), f"k{n}", created=n, subject="ab"[n % 2]) for n in range(5)])
     page, token = await store.alerts(AlertQuery(kind="breaker_opened", page_size=3))
     rest, end = await store.alerts(AlertQuery(kind="breaker_opened", page_size=3, page_token=token))
@@ -65,3 +68,46 @@ async def test_an_alert_that_was_seen_makes_room_for_a_new_one(store: Any):
     still, token = await store.alerts(AlertQuery(open_only=True, page_size=1))
     rest, _ = await store.alerts(AlertQuery(open_only=True, page_token=token))
     assert [item.id for item in (*still, *rest)] == ["3", "2"]
+
+
+async def test_alerts_are_read_by_their_consequence(store: Any):
+    """SLO-2, OPS-6: what cannot be taken back before what is merely dear, however old it is; of one kind the newest
+    first; what an operator has seen after all of it. In pages of any size each is met once."""
+    kinds = (*reversed(KINDS_OF_ALERTS), "news")
+    await store.raise_alerts([alert(kind, kind, created=n, kind=kind) for n, kind in enumerate(kinds)])
+    await store.raise_alerts([alert("older", "older", created=-1, kind="cost_drift")])
+    await store.raise_alerts([alert("seen", "seen", kind="rights_expired")])
+    await store.acknowledge("seen", at(99))
+    expected = [*KINDS_OF_ALERTS, "news", "seen"]
+    expected.insert(expected.index("cost_drift") + 1, "older")
+    for size in (1, 4, 100):
+        met: list[str] = []
+        token = ""
+        while not met or token:
+            page, token = await store.alerts(AlertQuery(page_size=size, page_token=token))
+            met += [item.id for item in page]
+        assert met == expected
+    page, _ = await store.alerts(AlertQuery(open_only=True, page_size=2))
+    assert [item.id for item in page] == ["rights_expired", "facts_in_conflict"]
+
+
+async def test_an_open_alert_goes_on_measuring(store: Any):
+    """SLO-2: raised again it keeps what it measured and adds the newest; whoever measures nothing leaves it; once it is
+    seen, the next one begins anew."""
+    first, next_one = (Measure("cost", "CNY", 1.0, (value,)) for value in (1.5, 1.75))
+    await store.raise_alerts([alert("1", "k", measure=first), alert("2", "bare")])
+    await store.raise_alerts([alert("3", "k", measure=next_one), alert("4", "bare")])
+    await store.raise_alerts([alert("5", "k")])
+    found = {item.id: item.measure for item in (await store.alerts(AlertQuery()))[0]}
+    assert found == {"1": Measure("cost", "CNY", 1.0, (1.5, 1.75)), "2": None}
+    await store.raise_alerts([alert("6", "bare", measure=first)])
+    await store.acknowledge("1", at(5))
+    await store.raise_alerts([alert("7", "k", measure=next_one)])
+    found = {item.id: item.measure for item in (await store.alerts(AlertQuery()))[0]}
+    assert (found["2"], found["7"]) == (first, next_one)
+
+
+async def test_a_token_of_another_list_is_refused(store: Any):
+    """EDG-2: a page token that this list never gave."""
+    with pytest.raises(Fault, match="page token"):
+        await store.alerts(AlertQuery(page_token="WyIyMDI2Il0="))

@@ -13,8 +13,8 @@ from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
 from libs.rpc.values import time_to_proto
+from pointsman.routing.v1 import alert_pb2, task_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
-from pointsman.routing.v1 import task_pb2
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
 from services.routing.app.hear_late import hear_late
 from services.routing.domain.decision import HealthView
@@ -290,6 +290,29 @@ async def test_whoever_stands_above_raises_alerts_here(door: Door):
     ]  # fmt: skip
     fault = await door.refused("RaiseAlert", pb.RaiseAlertRequest(kind="news", severity="loud"))
     assert [error.pointer for error in fault.errors] == ["/subject", "/message", "/kind", "/severity"]
+
+
+async def test_alerts_are_listed_by_their_consequence_with_what_was_measured(door: Door):
+    """SLO-2, OPS-6: the newest is not the first; an open alert goes on measuring and tells where that goes; a measure
+    without figures is refused by field."""
+    dear = {"kind": "cost_drift", "severity": "high", "subject": "clip", "message": "Dear.", "sort": "cost"}
+    await door.call("RaiseAlert", pb.RaiseAlertRequest(
+        kind="release_hash_changed", severity="critical", subject="r1/release", message="Another picture."
+    ))  # fmt: skip
+    for value in (1.5, 2.0):
+        measure = alert_pb2.Measure(figure="cost", unit="CNY", baseline=1, values=[value])
+        await door.call("RaiseAlert", pb.RaiseAlertRequest(**dear, measure=measure))
+    first, second = (await door.call("ListAlerts", pb.ListAlertsRequest())).alerts
+    assert (first.kind, first.HasField("measure")) == ("release_hash_changed", False)
+    assert (second.kind, second.count) == ("cost_drift", 2)
+    assert second.measure == alert_pb2.Measure(figure="cost", unit="CNY", baseline=1, values=[1.5, 2.0], trend="rising")
+    for wrong, pointers in (
+        (alert_pb2.Measure(), ["/measure/figure", "/measure/unit", "/measure/values"]),
+        (alert_pb2.Measure(figure="cost", unit="CNY", values=[1.0] * 21), ["/measure/values"]),
+        (alert_pb2.Measure(figure="cost", unit="CNY", values=[float("nan")]), ["/measure"]),
+    ):
+        fault = await door.refused("RaiseAlert", pb.RaiseAlertRequest(**dear, measure=wrong))
+        assert [error.pointer for error in fault.errors] == pointers
 
 
 async def test_tasks_are_paused_and_go_on(door: Door):

@@ -40,6 +40,16 @@ def test_open_alerts_are_the_default() -> None:
     assert [query for _, _, query in server.asked] == [{"open": "true"}, {"subject": "T1"}]
 
 
+def test_an_alert_tells_what_was_measured() -> None:
+    """SLO-2, OPS-8: the newest value, what it was held against, and where it goes; in the order of the server."""
+    measure = {"figure": "cost", "unit": "CNY", "value": 1.5, "baseline": 1.0, "trend": "rising", "values": [1.5]}
+    dear = {**ALERT, "id": "A2", "message": "dear", "measure": measure}
+    said = invoke(alerts, Asking({"/v1/operator/alerts": {"alerts": [{**ALERT, "measure": None}, dear]}})).output
+    words = " ".join(said.replace("│", " ").split())
+    assert "rising" in words
+    assert words.index("nobody takes it") < words.index("dear")
+
+
 def test_alerts_are_acknowledged_by_id() -> None:
     """OPS-6, OPS-8: one or several; an id that never was ends with the server's refusal."""
     server = FakeServer({"/v1/operator/alerts/A1:acknowledge": ALERT})

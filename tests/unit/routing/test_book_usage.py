@@ -10,6 +10,7 @@ from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.domain.decision import QuoteView
 from services.routing.domain.drift import Delivery, Tolerance, drift_alerts
+from services.routing.domain.measure import Measure
 from services.routing.domain.task import Artifact, Attempt, TaskState
 from services.routing.domain.usage import Usage, price_facts
 from services.routing.ports import Delivered, Polled
@@ -185,6 +186,29 @@ def test_tolerances_are_settings() -> None:
     assert len(drift_alerts(made, delivery, Tolerance(Decimal("0.01"), 3.0, 0.0))) == 1
     assert len(drift_alerts(made, delivery, Tolerance(Decimal("0.02"), 2.9, 0.0))) == 1
     assert len(drift_alerts(made, delivery, Tolerance(Decimal("0.02"), 3.0, 0.1))) == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "cost", "known", "expected"),
+    [
+        (("exact", {}), "12", {}, Measure("cost", "CNY", 10, (12,))),
+        (("ceiling", {}), "2", {"settled": "1"}, Measure("cost", "CNY", 1, (2,))),
+        (("exact", {"duration_s": 5}), "10", {"seconds": "9"}, Measure("length", "s", 5, (9,))),
+        (("exact", {"resolution": "1080p"}), "10", {"said": "720p"}, Measure("size", "pixels", 2073600, (921600,))),
+        (("exact", {"resolution": "1080p"}), "10", {"size": (320, 180)}, Measure("size", "pixels", 2073600, (57600,))),
+    ],
+)
+def test_a_drift_tells_what_it_was_compared_with(
+    made: tuple[str, dict[str, Any]], cost: str, known: dict[str, Any], expected: Measure
+) -> None:
+    """SLO-2, OPS-6: the quote, or what usage costs; what was asked: the first that does not fit."""
+    kind, given = made
+    settled = cny(known["settled"]) if "settled" in known else None
+    usage = Usage(seconds=Decimal(known["seconds"])) if "seconds" in known else Usage()
+    output = {"resolution": known["said"]} if "said" in known else {}
+    files = (film(*known["size"]),) if "size" in known else ()
+    (draft,) = drift_alerts(attempt(kind, **given), Delivery(cny(cost), settled, usage, output, files))
+    assert draft.measure == expected
 
 
 def test_facts_of_a_price_hold_no_words_of_the_caller() -> None:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n pointsman/routing/v1/alert.proto\x12\x14pointsman.routing.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe8\x01\n\x05\x41lert\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x10\n\x08severity\x18\x03 \x01(\t\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\x12\x0c\n\x04link\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10\x61\x63knowledge_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x63ount\x18\n \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n pointsman/routing/v1/alert.proto\x12\x14pointsman.routing.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x98\x02\n\x05\x41lert\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x10\n\x08severity\x18\x03 \x01(\t\x12\x0f\n\x07subject\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\x12\x0c\n\x04link\x18\x07 \x01(\t\x12/\n\x0b\x63reate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10\x61\x63knowledge_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x63ount\x18\n \x01(\x05\x12.\n\x07measure\x18\x0b \x01(\x0b\x32\x1d.pointsman.routing.v1.Measure\"X\n\x07Measure\x12\x0e\n\x06\x66igure\x18\x01 \x01(\t\x12\x0c\n\x04unit\x18\x02 \x01(\t\x12\x10\n\x08\x62\x61seline\x18\x03 \x01(\x01\x12\x0e\n\x06values\x18\x04 \x03(\x01\x12\r\n\x05trend\x18\x05 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,5 +33,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.routing.v1.alert_
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ALERT']._serialized_start=92
-  _globals['_ALERT']._serialized_end=324
+  _globals['_ALERT']._serialized_end=372
+  _globals['_MEASURE']._serialized_start=374
+  _globals['_MEASURE']._serialized_end=462
 # @@protoc_insertion_point(module_scope)

@@ -3,9 +3,11 @@
 isort:skip_file
 Alerts: durable records for operators."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -33,6 +35,7 @@ class Alert(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     ACKNOWLEDGE_TIME_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
+    MEASURE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Its id."""
     kind: _builtins.str
@@ -57,6 +60,10 @@ class Alert(_message.Message):
     def acknowledge_time(self) -> _timestamp_pb2.Timestamp:
         """When an operator acknowledged it."""
 
+    @_builtins.property
+    def measure(self) -> Global___Measure:
+        """What was measured; absent where the alert tells of no figure."""
+
     def __init__(
         self,
         *,
@@ -70,11 +77,54 @@ class Alert(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         acknowledge_time: _timestamp_pb2.Timestamp | None = ...,
         count: _builtins.int = ...,
+        measure: Global___Measure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["acknowledge_time", b"acknowledge_time", "create_time", b"create_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["acknowledge_time", b"acknowledge_time", "create_time", b"create_time", "measure", b"measure"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledge_time", b"acknowledge_time", "cause", b"cause", "count", b"count", "create_time", b"create_time", "id", b"id", "kind", b"kind", "link", b"link", "message", b"message", "severity", b"severity", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acknowledge_time", b"acknowledge_time", "cause", b"cause", "count", b"count", "create_time", b"create_time", "id", b"id", "kind", b"kind", "link", b"link", "measure", b"measure", "message", b"message", "severity", b"severity", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Alert: _TypeAlias = Alert  # noqa: Y015
+
+@_typing.final
+class Measure(_message.Message):
+    """The figure that an alert was raised for, what it was compared with, and where it goes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIGURE_FIELD_NUMBER: _builtins.int
+    UNIT_FIELD_NUMBER: _builtins.int
+    BASELINE_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    TREND_FIELD_NUMBER: _builtins.int
+    figure: _builtins.str
+    """Required. For example `first_pass_yield`, `queue_time` or `cost`."""
+    unit: _builtins.str
+    """Required. Of the baseline and the values: `ratio`, `s`, `pixels`, `images`, or a currency."""
+    baseline: _builtins.float
+    """Required. What it was compared with."""
+    trend: _builtins.str
+    """Output only. `rising`, `falling` or `steady`: the newest value against the few before it, or against the baseline
+    while there are none.
+    """
+    @_builtins.property
+    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
+        """Required. What was measured, oldest first, at most 20: the newest is what raised the alert last."""
+
+    def __init__(
+        self,
+        *,
+        figure: _builtins.str = ...,
+        unit: _builtins.str = ...,
+        baseline: _builtins.float = ...,
+        values: _abc.Iterable[_builtins.float] | None = ...,
+        trend: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["baseline", b"baseline", "figure", b"figure", "trend", b"trend", "unit", b"unit", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Measure: _TypeAlias = Measure  # noqa: Y015

@@ -965,7 +965,7 @@ class ListAlertsResponse(_message.Message):
     """Empty on the last page."""
     @_builtins.property
     def alerts(self) -> _containers.RepeatedCompositeFieldContainer[_alert_pb2.Alert]:
-        """Newest first."""
+        """Open ones first, the worst consequence first, then the newest."""
 
     def __init__(
         self,
@@ -994,6 +994,7 @@ class RaiseAlertRequest(_message.Message):
     CAUSE_FIELD_NUMBER: _builtins.int
     LINK_FIELD_NUMBER: _builtins.int
     SORT_FIELD_NUMBER: _builtins.int
+    MEASURE_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """Required. One of the kinds that operators know, for example `budget_hard_limit`."""
     severity: _builtins.str
@@ -1008,6 +1009,10 @@ class RaiseAlertRequest(_message.Message):
     """Path of the API where more is to be seen."""
     sort: _builtins.str
     """Keeps alerts of one kind and subject apart; empty = there is one."""
+    @_builtins.property
+    def measure(self) -> _alert_pb2.Measure:
+        """What was measured. While the alert is open, its newest value is added to those before."""
+
     def __init__(
         self,
         *,
@@ -1018,10 +1023,11 @@ class RaiseAlertRequest(_message.Message):
         cause: _builtins.str = ...,
         link: _builtins.str = ...,
         sort: _builtins.str = ...,
+        measure: _alert_pb2.Measure | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["measure", b"measure"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "kind", b"kind", "link", b"link", "message", b"message", "severity", b"severity", "sort", b"sort", "subject", b"subject"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cause", b"cause", "kind", b"kind", "link", b"link", "measure", b"measure", "message", b"message", "severity", b"severity", "sort", b"sort", "subject", b"subject"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -226,7 +226,7 @@ class RoutingServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAlerts(self, request, context):
-        """Alerts for operators, newest first.
+        """Alerts for operators: open ones first, the worst consequence first, then the newest.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

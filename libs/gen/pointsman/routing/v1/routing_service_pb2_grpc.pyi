@@ -64,7 +64,7 @@ class RoutingServiceStub:
     GetCall: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.GetCallRequest, _routing_service_pb2.GetCallResponse]
     """One synchronous call with its tries and the reasons of its choices."""
     ListAlerts: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]
-    """Alerts for operators, newest first."""
+    """Alerts for operators: open ones first, the worst consequence first, then the newest."""
     RaiseAlert: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]
     """Keeps an alert of whoever stands above routing: alerts live here, for all. While one of the same kind, subject and
     sort is open, it only counts and takes the newest words.
@@ -108,7 +108,7 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     GetCall: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.GetCallRequest, _routing_service_pb2.GetCallResponse]  # type: ignore[assignment]
     """One synchronous call with its tries and the reasons of its choices."""
     ListAlerts: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]  # type: ignore[assignment]
-    """Alerts for operators, newest first."""
+    """Alerts for operators: open ones first, the worst consequence first, then the newest."""
     RaiseAlert: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]  # type: ignore[assignment]
     """Keeps an alert of whoever stands above routing: alerts live here, for all. While one of the same kind, subject and
     sort is open, it only counts and takes the newest words.
@@ -239,7 +239,7 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _routing_service_pb2.ListAlertsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.ListAlertsResponse, _abc.Awaitable[_routing_service_pb2.ListAlertsResponse]]:
-        """Alerts for operators, newest first."""
+        """Alerts for operators: open ones first, the worst consequence first, then the newest."""
 
     @_abc_1.abstractmethod
     def RaiseAlert(
