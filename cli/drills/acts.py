@@ -89,6 +89,7 @@ async def hash_mismatch(theatre: Theatre) -> None:
     )
     theatre.report.noticed_s = theatre.now - began
     theatre.report.facts.check("the question says what is wrong", "damaged" in told[0]["cause"], told[0]["cause"])
+    await _first_alert(theatre, "release_hash_changed")
     run = await theatre.run(run_id)
     theatre.report.facts.equal("the check that saw it", _states(run)["sound"], "waiting_human")
     theatre.report.facts.equal("the node that made it", _states(run)["still"], "succeeded")
@@ -118,6 +119,7 @@ async def rights_revoked(theatre: Theatre) -> None:
     )
     theatre.report.noticed_s = theatre.now - began
     theatre.report.facts.check("the circuit says why", bool(state["reason"]), state["reason"])
+    await _first_alert(theatre, "rights_expired")
     (run,) = await theatre.rested(moved)
     theatre.report.facts.equal("new work was done", run["status"], "succeeded")
     elsewhere = not run["usage"]["supply"].startswith("aurora")
@@ -169,6 +171,13 @@ DRILLS: Mapping[str, Drill] = {
 }
 LOST_AFTER_BACKUP = "database-restored"
 """Its last Run came after the backup: lost, and its job is on no book of ours."""
+
+
+async def _first_alert(theatre: Theatre, kind: str) -> None:
+    """Operators are told of it, before anything else that they are told of."""
+    asked = "/v1/operator/alerts?open=true"
+    told = await theatre.until(lambda: theatre.api.get(asked), lambda page: bool(page["alerts"]), "operators are told")
+    theatre.report.facts.equal("what operators read first", told["alerts"][0]["kind"], kind)
 
 
 def _production(*nodes: Mapping[str, Any]) -> dict[str, Any]:

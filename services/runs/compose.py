@@ -31,12 +31,13 @@ from services.runs.app.prune_history import prune_history
 from services.runs.app.recording import Recorder
 from services.runs.app.review_desk import ReviewDesk
 from services.runs.app.send_callbacks import SendCallbacks
+from services.runs.app.telling import Telling
 from services.runs.peers.alerts import AlertsPeer
 from services.runs.peers.budgets import BudgetsPeer
 from services.runs.peers.examiner import BlobExaminer
 from services.runs.peers.receivers import HttpReceivers
 from services.runs.peers.routing import RoutingPeer
-from services.runs.ports import Alerts, Callbacks, Desks, Examiner, Random, Receivers, Routing, Runs, WebhookSecrets
+from services.runs.ports import Callbacks, Desks, Examiner, Random, Receivers, Routing, Runs, WebhookSecrets
 from services.runs.servicer.callbacks import CallbackServicer
 from services.runs.servicer.desks import DeadLetterServicer, ReviewServicer
 from services.runs.servicer.runs import RunsServicer, Wakes
@@ -53,6 +54,7 @@ RUNS = "pointsman.runs.v1.RunsService"
 REVIEWS = "pointsman.runs.v1.ReviewService"
 DEAD_LETTERS = "pointsman.runs.v1.DeadLetterService"
 CALLBACKS = "pointsman.runs.v1.CallbackService"
+TELL_INTERVAL_S = 1.0
 SENDING = Bounds(connect_s=5.0, total_s=15.0, connections=64)
 
 
@@ -97,7 +99,7 @@ def assemble(
 ) -> ComposedContext:
     """The context over stores of the caller's choice. Without an outbox nothing is sent to callback URLs."""
     routing = RoutingPeer(channels.to("routing"))
-    budgets, alerts = BudgetsPeer(channels.to("cost_quote")), AlertsPeer(channels.to("routing"))
+    budgets, alerts = BudgetsPeer(channels.to("cost_quote")), Telling(AlertsPeer(channels.to("routing")))
     hub = Hub(runs, hints=settings.hints)
     plans, recorder = Plans(), Recorder(runs, hub, world, alerts)
     measure = Measure(runs, alerts, world, PROCESS)
@@ -138,20 +140,21 @@ def assemble(
 
 
 def _keeping(
-    runs: Runs, routing: Routing, alerts: Alerts, plans: Plans, measure: Measure, settings: Settings, world: World
+    runs: Runs, routing: Routing, alerts: Telling, plans: Plans, measure: Measure, settings: Settings, world: World
 ) -> tuple[Ticker, ...]:
     """What looks after Runs that nobody calls for. Nothing is forgotten unless an operator says so."""
+    again = Ticker("runs.alerts", alerts.again, world=world, interval_s=TELL_INTERVAL_S)
     look = Standing(runs, routing, alerts, plans, world, timedelta(seconds=settings.stuck_after_s)).look
     standing = Ticker("runs.standing", look, world=world, interval_s=settings.standing_interval_s)
     levels = Ticker("runs.levels", measure.watch, world=world, interval_s=settings.levels_interval_s)
     if settings.keep_events_days is None:
-        return standing, levels
+        return standing, levels, again
     keep = timedelta(days=settings.keep_events_days)
 
     async def prune() -> None:
         await prune_history(runs, world, keep)
 
-    return standing, levels, Ticker("runs.prune", prune, world=world, interval_s=settings.prune_interval_s)
+    return standing, levels, again, Ticker("runs.prune", prune, world=world, interval_s=settings.prune_interval_s)
 
 
 def _send(context: ComposedContext, runs: Runs, outbox: Outbox, settings: Settings, world: World) -> None:

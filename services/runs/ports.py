@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from libs.kernel.money import Money
+from services.runs.domain.alerting import Alert
 from services.runs.domain.callbacks import Callback, Sent
 from services.runs.domain.checks import Facts
 from services.runs.domain.desks import DeadLetter, DeskChanges, Review, ReviewState
@@ -197,10 +198,20 @@ class Examiner(Protocol):
 
 
 class Alerts(Protocol):
-    """Where operators are told (OPS-6)."""
+    """How operators are told (OPS-6)."""
 
-    async def tell(self, kind: str, severity: str, subject: str, message: str, cause: str, link: str) -> None:
-        """Raise an alert; the same kind and subject is one alert until it is acknowledged."""
+    async def tell(self, alert: Alert, link: str) -> None:
+        """Raise it, with the path of the API where more is to be seen. Never a Fault: what nobody takes now is told
+        again."""
+        ...
+
+
+class AlertBook(Protocol):
+    """Where alerts are kept, of all contexts."""
+
+    async def keep(self, alert: Alert, link: str) -> None:
+        """Keep it; one of the same kind, subject and sort counts until it is acknowledged. Faults of a store, and
+        `validation_failed` for what is no alert."""
         ...
 
 

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 
+from libs.faults.fault import Fault
 from services.routing.app.desk import Desk, alerts_of
 from services.routing.domain.decision import AlertDraft, HealthView
+from services.routing.ports.alerts import Alert
 
 OPEN = "circuit_open"
+LINK = "/v1/operator/health"
 WOKEN_BY_A_RECOVERY = 16
+WITHOUT_RIGHTS = frozenset({"key_invalid", "account_forbidden"})
+"""Why a Channel opens whose account may not be used any more; an empty balance is no question of rights."""
 
 Views = Mapping[str, HealthView]
 
@@ -38,8 +43,23 @@ class HealthFollower:
                 message = f"The circuit of {sort} {name} is open until {until}."
                 draft = AlertDraft("breaker_opened", "high", name, message, cause=f"epoch {view.epoch}")
                 # Once an epoch: a second opening is a second alert, a second look at the same one is not.
-                alerts = alerts_of(self._desk, (draft,), "/v1/operator/health", suffix=f"{sort}:{view.epoch}")
+                alerts = alerts_of(self._desk, (draft,), LINK, suffix=f"{sort}:{view.epoch}")
+                if sort == "channel":
+                    alerts = (*await self._of_rights(name, view), *alerts)
                 await self._desk.store.raise_alerts(alerts)
+
+    async def _of_rights(self, name: str, view: HealthView) -> tuple[Alert, ...]:
+        """Once for as long as it is open: each probe of a key that is no longer good is the same matter."""
+        try:
+            why = (await self._desk.health.cause_of("channel", name, view.revision)).reason
+        except Fault as fault:
+            if fault.code != "not_found":
+                raise
+            return ()
+        if why not in WITHOUT_RIGHTS:
+            return ()
+        message = f"The account of channel {name} may not be used any more: its provider answers {why}."
+        return alerts_of(self._desk, (AlertDraft("rights_expired", "critical", name, message, cause=why),), LINK)
 
 
 def _changed(now: Views, before: Views) -> dict[str, HealthView]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from services.runs.domain import checks as judging
-from services.runs.domain.checks import Facts
+from services.runs.domain.checks import SOUND, Facts
 from services.runs.domain.expressions import Unresolved, resolve
 from services.runs.domain.inputs import scope_of
 from services.runs.domain.plan import Check, Plan
@@ -13,7 +13,6 @@ from services.runs.domain.task_view import Finding
 from services.runs.ports import Examiner
 
 LookedAt = tuple[str, Sequence[Artifact]]
-SOUND = "sound"
 NOTHING = "there is no file to look at"
 
 

@@ -12,7 +12,7 @@ from libs.kernel.money import Money
 from libs.kernel.world import World
 from services.runs.app.examine_artifacts import Inspector
 from services.runs.domain import asking, hearing, memos
-from services.runs.domain.alerting import beyond
+from services.runs.domain.alerting import beyond, hard_limit, soft_limit
 from services.runs.domain.engine import Act, Deed
 from services.runs.domain.inputs import examined
 from services.runs.domain.money import attempts_that_fit, order_of
@@ -136,9 +136,7 @@ class Hands:
         drafts = hearing.held(plan, run, node, node.task_id, answer, now())
         if not run.soft:
             for budget_id in answer.soft:
-                await self._tell(
-                    "budget_soft_limit", "medium", budget_id, f"{budget_id} has reached its soft limit", run
-                )
+                await self._alerts.tell(soft_limit(budget_id, run.id), f"/v1/runs/{run.id}")
         return drafts
 
     async def _remembered(self, plan: Plan, run: Run, node: Node) -> Drafts:
@@ -175,7 +173,8 @@ class Hands:
 
     async def _refused(self, plan: Plan, run: Run, node: Node, refusal: Refused) -> Drafts:
         if asking.open_for(run, "budget", "", f"budget:{refusal.budget_id}") is None:
-            await self._tell("budget_hard_limit", "high", refusal.budget_id, refusal.message, run)
+            alert = hard_limit(refusal.budget_id, refusal.message, run.id)
+            await self._alerts.tell(alert, f"/v1/runs/{run.id}")
         return hearing.held(plan, run, node, node.task_id, refusal, self._world.clock.now())
 
     async def _settle(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
@@ -194,7 +193,7 @@ class Hands:
             log.warning("hold_ended_before", extra={"run_id": run.id, "hold_id": hold.id})
             settled = Settled()
         for alert in beyond(run, hold, settled):
-            await self._tell(alert.kind, alert.severity, alert.subject, alert.message, run)
+            await self._alerts.tell(alert, f"/v1/runs/{run.id}")
         return hearing.settled(run, node, cost, settled.soft)
 
     async def _examine(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
@@ -210,13 +209,8 @@ class Hands:
         await self._routing.pause([node.task_id], False)
         return ()
 
-    async def _tell(self, kind: str, severity: str, subject: str, message: str, run: Run) -> None:
-        await self._quietly(
-            run, lambda link: self._alerts.tell(kind, severity, subject, message, run.id, link), f"/v1/runs/{run.id}"
-        )
-
     async def _quietly(self, run: Run, call: Callable[[T], Awaitable[None]], argument: T) -> None:
-        """What is only an accelerator or a notice must not undo what was done."""
+        """What is only an accelerator must not undo what was done."""
         try:
             await call(argument)
         except Fault as fault:

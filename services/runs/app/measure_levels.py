@@ -1,27 +1,26 @@
-"""How well productions go: measured on request, shown as metrics, and told when a model's yield falls (SLO-1)."""
+"""How well productions go: measured on request, shown as metrics, and told when a model does worse (SLO-1)."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.telemetry import names
 from libs.telemetry.metrics import Metrics
+from services.runs.domain import alerting
 from services.runs.domain.history import rebuilt, state_hash
 from services.runs.domain.run import TERMINAL_KINDS, Event
-from services.runs.domain.service_levels import KINDS, Figures, Outcome, dropped, service_levels
+from services.runs.domain.service_levels import KINDS, Figures, Outcome, service_levels
+from services.runs.domain.trends import worsened
 from services.runs.ports import Alerts, Runs
 
+LINK = "/v1/operator/slo"
 MOST_RUNS = 1_000
 WATCHED = timedelta(hours=24)
 REBUILT = 20
 LONGEST_HISTORY = 100_000
 RATIOS = ("success_rate", "first_pass_yield", "retry_rate")
 TIMES = ("queue_time_s", "review_wait_s", "stale_propagation_s")
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,13 @@ class Measure:
         return Levels(since, figures, outcomes, sum(sound), len(sound))
 
     async def watch(self) -> None:
-        """Show the figures of the last day, and tell of what has fallen."""
+        """Show the figures of the last day, and tell of what has gone bad."""
         levels = await self.levels(WATCHED)
         self._show(levels)
-        for model, (last, before) in dropped(levels.outcomes).items():
-            said = f"of {model} {last:.0%} came out right at the first attempt lately, where it was {before:.0%}"
-            await self._tell("exact_supply_unavailable", model, said, "first_pass_yield")
+        for change in worsened(levels.outcomes):
+            await self._alerts.tell(alerting.worse(change), LINK)
         if levels.rebuilt < levels.checked:
-            said = f"{levels.checked - levels.rebuilt} of {levels.checked} ended runs are not what their events tell"
-            await self._tell("invariant_violated", "runs", said, "EVENT-3")
+            await self._alerts.tell(alerting.not_rebuilt(levels.checked - levels.rebuilt, levels.checked), LINK)
 
     async def _rebuilds(self, run_id: str) -> bool:
         run = await self._runs.get(run_id)
@@ -93,9 +90,3 @@ class Measure:
         if levels.checked:
             share = levels.rebuilt / levels.checked
             self._metrics.gauge(names.SLO_RATIO, figure="rebuild_success", model="").set(share)
-
-    async def _tell(self, kind: str, subject: str, message: str, cause: str) -> None:
-        try:
-            await self._alerts.tell(kind, "critical", subject, message, cause, "/v1/operator/slo")
-        except Fault as fault:
-            log.warning("run_call_failed", extra={"code": fault.code})

@@ -1,12 +1,11 @@
 """The one way in which a Run changes: events are folded into it and committed with it and with people's desks."""
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from services.runs.app.hub import Hub
-from services.runs.domain.alerting import Alert, alerts_of
+from services.runs.domain.alerting import alerts_of
 from services.runs.domain.desks import desk_changes
 from services.runs.domain.history import applied
 from services.runs.domain.run import Draft, Run
@@ -15,8 +14,6 @@ from services.runs.ports import Alerts, Runs
 ATTEMPTS = 20
 Reading = Callable[[], Awaitable[Run]]
 Deciding = Callable[[Run], Sequence[Draft]]
-
-log = logging.getLogger(__name__)
 
 
 class Recorder:
@@ -38,16 +35,8 @@ class Recorder:
         if saved is not None:
             await self._hub.tell(saved.id, saved.last_sequence)
             for alert in alerts_of(run, drafts):
-                await self._raise(saved, alert)
+                await self._alerts.tell(alert, f"/v1/runs/{saved.id}")
         return saved
-
-    async def _raise(self, run: Run, alert: Alert) -> None:
-        """What is only a notice must not undo what was done."""
-        try:
-            link = f"/v1/runs/{run.id}"
-            await self._alerts.tell(alert.kind, alert.severity, alert.subject, alert.message, alert.cause, link)
-        except Fault as fault:
-            log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
 
 
 async def insist(recorder: Recorder, read: Reading, decide: Deciding) -> Run:

@@ -61,7 +61,7 @@ def question(
         decisions=decisions,
         deadline=now + spec.review.deadline,
         deputy=spec.review.deputy,
-        rank=_rank(plan, spec).value,
+        rank=rank_of(plan, spec).value,
         opened_at=now,
         span_s=spec.review.deadline.total_seconds(),
         root_cause=root_cause or f"{kind}:{node.parent or node.id}",
@@ -98,7 +98,7 @@ def _spent(nodes: Sequence[Node]) -> Money | None:
     return total
 
 
-def _rank(plan: Plan, spec: Spec) -> Rank:
+def rank_of(plan: Plan, spec: Spec) -> Rank:
     """Rights and facts first, then what holds up the end, then heroes, then the rest (HUMAN-3)."""
     if spec.review.rank is not Rank.REST:
         return spec.review.rank

@@ -14,6 +14,10 @@ from libs.kernel.money import Money
 from services.runs.domain.plan import Check
 from services.runs.domain.reading.notation import duration_of, is_number, size_of
 
+SOUND = "sound"
+"""The check that everything made must pass: it is there, whole, and decodes."""
+SETTLED = frozenset({"hash", "text"})
+"""Checks against what was settled before: what fails one contradicts it, where others tell what is not good enough."""
 LASTING = ("video/", "audio/")
 SHOWN = 60
 

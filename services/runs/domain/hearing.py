@@ -14,6 +14,7 @@ from typing import Any
 from libs.kernel.canonical import plain
 from libs.kernel.money import Money
 from services.runs.domain import asking, ending, facts
+from services.runs.domain.checks import SETTLED, SOUND
 from services.runs.domain.history import applied
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import (
@@ -301,5 +302,13 @@ def examined(plan: Plan, run: Run, node: Node, findings: Sequence[Finding], now:
         artifacts=[artifact for each in about for artifact in each.artifacts],
         about=[node, *about],
     )  # fmt: skip
-    told = {"node": node.id, "state": "waiting_human", "reason": f"check: {said}"}
+    told = {"node": node.id, "state": "waiting_human", "reason": f"check: {said}", **_grave(wrong)}
     return (Draft("node_waiting", told), asking.opened(asked))
+
+
+def _grave(wrong: Sequence[Finding]) -> dict[str, list[str]]:
+    """The nodes whose files are not what was made, and those whose files contradict what was settled (SLO-2)."""
+    unsound = dict.fromkeys(finding.node for finding in wrong if finding.check == SOUND)
+    contradicts = dict.fromkeys(finding.node for finding in wrong if finding.check in SETTLED)
+    found = {"unsound": list(unsound), "contradicts": list(contradicts)}
+    return {name: nodes for name, nodes in found.items() if nodes}

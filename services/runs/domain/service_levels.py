@@ -13,6 +13,8 @@ from decimal import Decimal
 from statistics import fmean
 from typing import Any
 
+from libs.kernel.money import Money
+from services.runs.domain.plan import MAIN, ValueClass
 from services.runs.domain.run import TERMINAL_KINDS, Event, RunState
 
 KINDS = frozenset(
@@ -34,7 +36,8 @@ KINDS = frozenset(
 """The events that figures are made of."""
 ALL = ""
 """The name under which the figures of all models stand."""
-LAST, LEAST_BASELINE, SHARE = 20, 20, 0.5
+LATER = "low"
+"""The priority of what nobody waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,17 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a node that was really made ended: at the first attempt, or not."""
+    """How a node that was really made ended: at the first attempt, or not.
+
+    `queue_s`: how long its last try waited for its attempt; None for one that waits in the background, as nobody minds
+    how long. `cost`: of a second that was made; None where that cannot be said.
+    """
 
     model: str
     at: datetime
     first_pass: bool
+    queue_s: float | None = None
+    cost: Money | None = None
 
 
 @dataclass(slots=True)
@@ -99,6 +108,10 @@ class _Node:
     attempts: int = 0
     seconds: Decimal = Decimal(0)
     stale_at: datetime | None = None
+    background: bool = False
+    queue_s: float | None = None
+    cost: dict[str, Decimal] = field(default_factory=dict)
+    """Of the attempts since its last outcome, by currency."""
 
 
 def service_levels(histories: Iterable[Sequence[Event]]) -> tuple[dict[str, Figures], list[Outcome]]:
@@ -118,6 +131,7 @@ class _Reader:
         self._tallies = tallies
         self._outcomes = outcomes
         self._models: Mapping[str, str] = {}
+        self._background: frozenset[str] = frozenset()
         self._nodes: dict[str, _Node] = {}
         self._asked: dict[str, datetime] = {}
         self._whole = ""
@@ -142,6 +156,7 @@ class _Reader:
         self._whole = data.get("model") or ""
         self._input = (data.get("order") or {}).get("input") or {}
         self._models = dict(models_of(data.get("production") or {}))
+        self._background = frozenset(_in_background(data))
         for tally in self._tallies_of(self._whole):
             tally.runs += 1
 
@@ -153,8 +168,9 @@ class _Reader:
             tally.succeeded += kind == TERMINAL_KINDS[RunState.SUCCEEDED]
 
     def _node(self, name: str) -> _Node:
-        model = self._models.get(name.partition("/")[0], self._whole)
-        return self._nodes.setdefault(name, _Node(model))
+        outer = name.partition("/")[0]
+        model = self._models.get(outer, self._whole)
+        return self._nodes.setdefault(name, _Node(model, background=outer in self._background))
 
     def _tallies_of(self, model: str) -> list[_Tally]:
         return [self._tallies[ALL], *([self._tallies.setdefault(model, _Tally())] if model else [])]
@@ -173,14 +189,17 @@ class _Reader:
             tally.retries += node.attempts > 1
             if node.ready_at is not None:
                 tally.queue.append(_since(node.ready_at, event))
+        if node.ready_at is not None and not node.background:
+            node.queue_s = _since(node.ready_at, event)
         node.ready_at = None
 
     def finished(self, node: _Node, event: Event) -> None:
         """What it cost, whatever became of it."""
         cost = event.data.get("cost")
         if cost and node.seconds:
+            _add(node.cost, cost)
             for tally in self._tallies_of(node.model):
-                tally.cost[cost["currency"]] = tally.cost.get(cost["currency"], Decimal(0)) + Decimal(cost["amount"])
+                _add(tally.cost, cost)
 
     def completed(self, node: _Node, event: Event) -> None:
         """It gave a result."""
@@ -207,7 +226,9 @@ class _Reader:
     def _outcome(self, node: _Node, event: Event, *, first_pass: bool) -> None:
         for tally in self._tallies_of(node.model):
             tally.passes.append(first_pass)
-        self._outcomes.append(Outcome(node.model, event.created_at, first_pass))
+        cost = _per_second(node) if event.kind == "node_completed" else None
+        self._outcomes.append(Outcome(node.model, event.created_at, first_pass, node.queue_s, cost))
+        node.queue_s, node.cost = None, {}
 
 
 _STEPS = {
@@ -228,18 +249,27 @@ def models_of(production: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
             yield node["id"], inner["model"]
 
 
-def dropped(outcomes: Sequence[Outcome]) -> dict[str, tuple[float, float]]:
-    """Models whose first-pass yield has fallen like an outage: (of the last ones, of those before).
+def _in_background(data: Mapping[str, Any]) -> Iterable[str]:
+    """The nodes of a new Run that may well be made later than others."""
+    if (data.get("order") or {}).get("priority") == LATER:
+        yield MAIN
+    for node in (data.get("production") or {}).get("nodes") or ():
+        inner = node.get("node") or node
+        priority = (inner.get("options") or {}).get("priority")
+        if inner.get("value_class") == ValueClass.BACKGROUND.value or priority == LATER:
+            yield node["id"]
 
-    The last `LAST` outcomes are held against at least `LEAST_BASELINE` earlier ones; below half of it is a fall.
-    """
-    found: dict[str, tuple[float, float]] = {}
-    for model in dict.fromkeys(outcome.model for outcome in outcomes):
-        passes = [outcome.first_pass for outcome in outcomes if outcome.model == model]
-        before, last = passes[:-LAST], passes[-LAST:]
-        if model and len(before) >= LEAST_BASELINE and fmean(last) < SHARE * fmean(before):
-            found[model] = (fmean(last), fmean(before))
-    return found
+
+def _add(costs: dict[str, Decimal], cost: Mapping[str, str]) -> None:
+    costs[cost["currency"]] = costs.get(cost["currency"], Decimal(0)) + Decimal(cost["amount"])
+
+
+def _per_second(node: _Node) -> Money | None:
+    """Of one currency; more than one are never added."""
+    if len(node.cost) != 1 or not node.seconds:
+        return None
+    ((currency, amount),) = node.cost.items()
+    return Money(currency, amount / node.seconds)
 
 
 def _since(then: datetime, event: Event) -> float:

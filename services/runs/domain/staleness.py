@@ -6,6 +6,7 @@ an equal output stops the wave; what was made for the old input is kept, paid.
 
 from collections.abc import Iterator
 
+from services.runs.domain.asking import rank_of
 from services.runs.domain.expressions import Unresolved
 from services.runs.domain.inputs import current_hash
 from services.runs.domain.plan import Kind, Plan
@@ -32,6 +33,8 @@ def _marks(plan: Plan, run: Run) -> Iterator[Draft]:
         if now == node.input_hash:
             continue
         told = {"node": node.id, "was": node.input_hash, "is": now, "cause": _cause(plan, run, node)}
+        if plan.spec(node.id).kind is Kind.GATE and node.state is NodeState.SUCCEEDED:
+            told["rank"] = rank_of(plan, plan.spec(node.id)).value  # of the approval that stood
         yield Draft("node_stale", told)
 
 

@@ -39,6 +39,7 @@ class FakeHealth:
 
     async def cause_of(self, sort: str, name: str, revision: int) -> HealthCause:
         """As set."""
+        await self.effect("health.cause_of")
         if self.away:
             raise self.away
         if (sort, name, revision) not in self.causes:

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
 from libs.kernel.money import Money
+from services.runs.domain.alerting import Alert
 from services.runs.domain.checks import Facts
 from services.runs.domain.money import order_of
 from services.runs.domain.plan import Plan, Spec
@@ -215,10 +215,23 @@ class FakeExaminer:
 
 @dataclass
 class FakeAlerts:
-    """Implements `ports.Alerts`."""
+    """Implements `ports.Alerts`; as `ports.AlertBook` it may be away."""
 
-    told: list[tuple[Any, ...]] = field(default_factory=list)
+    told: list[tuple[str, str]] = field(default_factory=list)
+    """Kind and subject of each."""
+    alerts: list[Alert] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    away: Fault | None = None
+    """What keeping one raises, if anything."""
 
-    async def tell(self, kind: str, severity: str, subject: str, message: str, cause: str, link: str) -> None:
+    async def tell(self, alert: Alert, link: str) -> None:
         """Note it."""
-        self.told.append((kind, subject))
+        self.told.append((alert.kind, alert.subject))
+        self.alerts.append(alert)
+        self.links.append(link)
+
+    async def keep(self, alert: Alert, link: str) -> None:
+        """Note it, or be away."""
+        if self.away is not None:
+            raise self.away
+        await self.tell(alert, link)

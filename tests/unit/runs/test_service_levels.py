@@ -6,10 +6,12 @@ from decimal import Decimal
 
 import pytest
 
+from libs.kernel.money import Money
 from libs.telemetry.metrics import Metrics
 from services.runs.app.measure_levels import Levels, Measure
 from services.runs.domain.desks import DeskChanges
-from services.runs.domain.service_levels import ALL, LAST, Outcome, dropped
+from services.runs.domain.service_levels import ALL, Outcome
+from services.runs.domain.trends import LAST, worsened
 from tests.support.worlds import START
 from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED
 from tests.unit.runs.house import House
@@ -106,18 +108,74 @@ def passes(*firsts: bool) -> list[Outcome]:
     return [Outcome("clip", START + timedelta(minutes=n), first) for n, first in enumerate(firsts)]
 
 
+def waits(*queues: float | None) -> list[Outcome]:
+    """Outcomes of one model that waited so long, and came out right."""
+    return [Outcome("clip", START + timedelta(minutes=n), True, queue_s) for n, queue_s in enumerate(queues)]
+
+
+def priced(*costs: str, currency: str = "CNY") -> list[Outcome]:
+    """Outcomes of one model, each of that cost for a second."""
+    return [
+        Outcome("clip", START + timedelta(minutes=n), True, None, Money(currency, Decimal(cost)))
+        for n, cost in enumerate(costs)
+    ]
+
+
+def bad(outcomes: list[Outcome]) -> dict[str, tuple[float, float]]:
+    """Figure -> (of the last ones, of those before)."""
+    return {
+        change.measure.figure: (pytest.approx(change.measure.value), pytest.approx(change.measure.baseline))
+        for change in worsened(outcomes)
+    }
+
+
 def test_a_fall_of_the_yield_is_seen() -> None:
     """SLO-1: the last ones far below those before are a fall; few cases, or a model that never was better, are none."""
-    good, bad = [True] * LAST, [False] * LAST
-    assert dropped(passes(*good, *bad)) == {"clip": (0, 1)}
-    assert dropped(passes(*good[1:], *bad)) == {}
-    assert dropped(passes(*bad, *bad)) == {}
-    assert dropped(passes(*good, *bad[10:], *good[10:])) == {}
-    assert dropped(passes(*good, *bad[9:], *good[11:])) == {"clip": (0.45, 1)}
+    right, wrong = [True] * LAST, [False] * LAST
+    assert bad(passes(*right, *wrong)) == {"first_pass_yield": (0, 1)}
+    assert bad(passes(*right[1:], *wrong)) == {}
+    assert bad(passes(*wrong, *wrong)) == {}
+    assert bad(passes(*right, *wrong[10:], *right[10:])) == {}
+    assert bad(passes(*right, *wrong[9:], *right[11:])) == {"first_pass_yield": (0.45, 1)}
+
+
+def test_a_longer_wait_and_a_dearer_second_are_seen() -> None:
+    """SLO-2: four times as long and a minute longer, half as dear again; in one currency, and not in the
+    background."""
+    assert bad(waits(*[20.0] * LAST, *[81.0] * LAST)) == {"queue_time": (81, 20)}
+    assert bad(waits(*[20.0] * LAST, *[80.0] * LAST)) == {}
+    assert bad(waits(*[1.0] * LAST, *[60.0] * LAST)) == {}
+    assert bad(waits(*[20.0] * LAST, *[None] * LAST, *[None] * LAST)) == {}
+    assert bad(priced(*["0.10"] * LAST, *["0.16"] * LAST)) == {"cost_per_usable_second": (0.16, 0.1)}
+    assert bad(priced(*["0.10"] * LAST, *["0.15"] * LAST)) == {}
+    assert bad([*priced(*["0.10"] * LAST), *priced(*["9"] * LAST, currency="USD")]) == {}
+
+
+def test_what_has_gone_bad_tells_its_way() -> None:
+    """SLO-2: the baseline, and means of as many outcomes on the way from it to the newest one, oldest first."""
+    (change,) = worsened(passes(*[True] * 30, *[True, False] * 5, *[False] * 10))
+    assert (change.model, change.measure.unit) == ("clip", "ratio")
+    assert change.measure.values == pytest.approx([1, 1, 0.75, 0.25])
+    assert change.measure.baseline == pytest.approx(1)
+
+
+async def test_nobody_minds_how_long_the_background_waits() -> None:
+    """SLO-2: nodes of value class `background`, and orders of low priority, count for no queue time that is told."""
+    home = house()
+    home.routing.answering = False
+    for node in (CLIP, {**CLIP, "value_class": "background"}, {**CLIP, "options": {"priority": "low"}}):
+        run = await home.carry(await home.produce(production(node)))
+        home.clock.advance(30)
+        home.answer_all(run)
+        await home.carry(run)
+    told = await levels(home)
+    assert [outcome.queue_s for outcome in told.outcomes] == [30, None, None]
+    assert told.figures["clip"].queue_time_s == 30
 
 
 async def test_a_fall_of_the_yield_trips_like_an_outage() -> None:
-    """SLO-1, OPS-6: every call succeeds in the end, and still operators are told that the production is down."""
+    """SLO-1, SLO-2, OPS-6: every call succeeds in the end, and still operators are told that the production is down,
+    with what it was and how it went."""
     home = house()
     for _ in range(LAST):
         await home.carry(await home.produce(production(CLIP)))
@@ -129,6 +187,11 @@ async def test_a_fall_of_the_yield_trips_like_an_outage() -> None:
         await home.carry(run, seconds=60)
     await measuring(home).watch()
     assert home.alerts.told == [("exact_supply_unavailable", "clip")]
+    (alert,), (link,) = home.alerts.alerts, home.alerts.links
+    assert alert.message == "of clip 0% came out right at the first attempt lately, where it was 100%"
+    assert alert.measure is not None
+    assert (alert.measure.figure, alert.measure.baseline, alert.measure.value) == ("first_pass_yield", 1, 0)
+    assert link == "/v1/operator/slo"
 
 
 async def test_a_run_that_is_not_what_its_events_tell_is_told() -> None:
