@@ -15,6 +15,7 @@ from services.runs.domain.alerting import still, worse
 from services.runs.domain.checks import Facts
 from services.runs.domain.engine import RECOVERY
 from services.runs.domain.run import AT_WORK, ENDED_NODES, WAITING_TO_START, NodeState, Run, RunState
+from services.runs.domain.staleness import stale
 from services.runs.domain.standing import stuck
 from services.runs.domain.task_view import TaskView
 from services.runs.domain.trends import Change, Measured
@@ -144,9 +145,9 @@ async def test_an_approval_that_no_longer_holds_is_told_at_once(gate: dict[str, 
     run = await home.redrive(run, "frame", input={"prompt": "a heron"})
     assert home.alerts.told == [(kind, f"{run.id}/{gate['id']}")]
     (alert,) = home.alerts.alerts
-    stale = next(data for data in await home.said(run, "node_stale") if data["node"] == gate["id"])
+    marked = next(data for data in await home.said(run, "node_stale") if data["node"] == gate["id"])
     assert alert.severity == "critical"
-    assert stale["was"][:12] in alert.message
+    assert marked["was"][:12] in alert.message
     await home.carry(run, seconds=3600)
     assert len(home.alerts.told) == 1
 
@@ -164,6 +165,9 @@ async def test_other_approvals_are_simply_asked_for_again() -> None:
     run = await home.decide(run, "reject", comment="three legs")
     await home.redrive(run, "frame", input={"prompt": "two legs"})
     assert home.alerts.told == []
+    refused = replace(run.nodes["release"], input_hash="of another picture")
+    (marked,) = stale(home.plan(run), replace(run, nodes={**run.nodes, "release": refused}))
+    assert "rank" not in marked.data
 
 
 @pytest.mark.parametrize(
