@@ -7,7 +7,8 @@ from libs.faults.fault import Fault
 from services.edge.app.authenticate import Caller
 from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
-from services.edge.domain.calls import CallOrder, Receipt, Served, encode, whole
+from services.edge.domain.calls import CallOrder, Receipt, Served, encode
+from services.edge.domain.json_values import value_of
 from services.edge.ports import Calls
 
 INPUT_LIMIT_BYTES = 48 * 1024 * 1024
@@ -38,7 +39,7 @@ class MakeCall:
 
     async def _prepared(self, caller: Caller, order: CallOrder) -> CallOrder:
         if order.materials:
-            kept = await self._take_materials(caller, whole(order.input), order.materials)
+            kept = await self._take_materials(caller, value_of(order.input), order.materials)
             order = replace(order, input=encode(kept), materials=())
         if len(order.input) > INPUT_LIMIT_BYTES:
             raise Fault.of(

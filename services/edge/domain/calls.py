@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from libs.faults.fault import Fault
-from services.edge.domain.json_values import Reader, check_depth, text_faults
+from services.edge.domain.json_values import Reader, text_faults, value_of
 from services.edge.domain.orders import BILLING_MODES, DEGRADATIONS, PRIORITIES, Material, materials_in
 from services.edge.domain.shapes import Amount, ArtifactRef
 
@@ -97,8 +97,11 @@ class Served:
 
 
 def own(fields: Fields, *names: str) -> dict[str, Any]:
-    """Take the fields of those names out, decoded. Fault validation_failed for a NUL character in them."""
-    taken = {name: msgspec.json.decode(fields.pop(name)) for name in names if name in fields}
+    """Take the fields of those names out, decoded.
+
+    Faults: validation_failed for a NUL character in them; malformed_request for nesting or numbers beyond reason.
+    """
+    taken = {name: value_of(fields.pop(name)) for name in names if name in fields}
     wrong = list(text_faults(taken, ""))
     if wrong:
         raise Fault.invalid(*wrong)
@@ -170,20 +173,10 @@ def _carried(raw: bytes, reader: Reader, renamed: Renamed | None) -> tuple[Mater
     deep = raw.count(b"[") + raw.count(b"{") > BRACKETS_WITHOUT_DEPTH
     if not (hiding or carrying or deep):
         return ()
-    errors: list[tuple[str, str]] = list(text_faults(value := whole(raw), "/input"))
+    errors: list[tuple[str, str]] = list(text_faults(value := value_of(raw), "/input"))
     found = () if errors else tuple(materials_in(value, errors))
     reader.errors.extend((place_of(pointer, renamed), reason) for pointer, reason in errors)
     return found
-
-
-def whole(raw: bytes) -> Any:
-    """The whole value. Fault malformed_request for one that is nested too deeply."""
-    try:
-        value = msgspec.json.decode(raw)
-    except RecursionError:
-        raise Fault.of("malformed_request", "the body is nested too deeply") from None
-    check_depth(value)
-    return value
 
 
 def place_of(pointer: str, renamed: Renamed | None) -> str:

@@ -1,12 +1,14 @@
 """What holds for every JSON value that comes in, whatever it means.
 
 Refused by pointer: NUL characters (no store keeps them) and whole numbers that a double cannot hold (they would arrive
-changed). Refused as unreadable: nesting beyond reason.
+changed). Refused as unreadable: nesting beyond reason, and numbers beyond the largest double.
 """
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
+
+import msgspec
 
 from libs.faults.fault import Fault
 
@@ -18,6 +20,28 @@ NAMED_ERRORS = 25
 def pointer_to(parent: str, name: str | int) -> str:
     """The JSON pointer of a member (RFC 6901)."""
     return f"{parent}/{str(name).replace('~', '~0').replace('/', '~1')}"
+
+
+def value_of(raw: bytes | msgspec.Raw) -> Any:
+    """The value of bytes that are known to be JSON; the values in it are not judged yet. Fault malformed_request."""
+    try:
+        value = msgspec.json.decode(raw)
+    except RecursionError:
+        raise too_deep() from None
+    except msgspec.ValidationError as error:
+        raise out_of_range(error) from None
+    check_depth(value)
+    return value
+
+
+def too_deep() -> Fault:
+    """The Fault for what is nested so deeply that it cannot be read at all."""
+    return Fault.of("malformed_request", "the body is nested too deeply")
+
+
+def out_of_range(error: msgspec.ValidationError) -> Fault:
+    """The Fault for a number such as 1e999: read without a type, JSON has nothing else that its decoder refuses."""
+    return Fault.of("malformed_request", f"the body holds a number that nobody can keep: {error}")
 
 
 def check_values(value: Any) -> None:

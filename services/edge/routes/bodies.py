@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from libs.faults.fault import Fault
 from libs.kernel.surrogates import halves_in
 from services.edge.domain.calls import Fields
-from services.edge.domain.json_values import Reader, check_depth, check_values
+from services.edge.domain.json_values import Reader, check_depth, check_values, out_of_range, too_deep
 from services.edge.routes.operations import JSON, YAML_TYPES
 
 TRUNCATED = "Input data was truncated"
@@ -98,7 +98,7 @@ async def read_json(request: Request, limit_bytes: int, *, optional: bool = Fals
     try:
         value = decode(raw)
     except msgspec.ValidationError as error:
-        raise Fault.of("malformed_request", f"the body holds a number that nobody can keep: {error}") from None
+        raise out_of_range(error) from None
     check_depth(value)
     return value
 
@@ -130,7 +130,7 @@ def decode(raw: bytes, decoder: Callable[[bytes], Any] = msgspec.json.decode) ->
     try:
         return decoder(raw)
     except RecursionError:
-        raise Fault.of("malformed_request", "the body is nested too deeply") from None
+        raise too_deep() from None
     except msgspec.ValidationError:
         raise
     except msgspec.MsgspecError as error:

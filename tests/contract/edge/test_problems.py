@@ -90,6 +90,24 @@ async def test_bodies_that_cannot_be_read(edge: EdgeHouse, raw: bytes) -> None:
     check(answer, 400, "malformed_request")
 
 
+BEYOND_REASON = [
+    b'{"model": "m", "options": {"timeout_s": 1e999}, "input": {}}',
+    b'{"model": 1e999, "input": {}}',
+    b'{"model": "m", "input": {"seed": 1e999, "image": {"url": "https://pictures.example/a.png"}}}',
+    b'{"model": ' + b"[" * 80 + b"]" * 80 + b', "input": {}}',
+    b'{"model": ' + b"[" * 996 + b"]" * 996 + b', "input": {}}',
+]
+
+
+@pytest.mark.parametrize("path", ["/v1/invoke", "/v1/audio/speech", "/v1/runs"])
+@pytest.mark.parametrize("raw", BEYOND_REASON)
+async def test_what_is_json_and_beyond_reason(edge: EdgeHouse, raw: bytes, path: str) -> None:
+    """EDG-3: numbers that no double holds and nesting without end are 400, also in fields that only the door reads."""
+    async with await edge.user("studio", "runs", "invoke") as client:
+        answer = await client.post(path, content=raw, headers={"content-type": "application/json"})
+    check(answer, 400, "malformed_request")
+
+
 HALVES = [
     (b'{"messages": [{"role": "user", "content": "\\ud83d"}]}', "/messages/0/content"),
     (b'{"messages": [{"role": "user", "content": "\\ude00 and more"}]}', "/messages/0/content"),
