@@ -3,6 +3,7 @@
 from typing import Any
 
 from libs.kernel.world import World
+from libs.rpc.paging import page_size
 from libs.rpc.values import time_from_proto
 from pointsman.edge.v1 import key_service_pb2 as pb
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceServicer
@@ -13,7 +14,6 @@ from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.revoke_key import revoke_key
 from services.edge.app.rotate_key import rotate_key
 from services.edge.domain.keys import Scope
-from services.edge.domain.queries import DEFAULT_PAGE, LARGEST_PAGE
 from services.edge.ports import Keys, Random
 from services.edge.wire.keys import key_to_proto
 
@@ -39,7 +39,7 @@ class KeyServicer(KeyServiceServicer):
 
     async def ListKeys(self, request: pb.ListKeysRequest, context: Any) -> pb.ListKeysResponse:
         """The keys on record, newest first."""
-        size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        size = page_size(request.page_size)
         keys, following = await list_keys(self._store, request.tenant, request.page_token, size)
         return pb.ListKeysResponse(keys=[key_to_proto(key) for key in keys], next_page_token=following)
 

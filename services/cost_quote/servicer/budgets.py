@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from libs.faults.fault import Fault
+from libs.rpc.paging import number_in, page_size
 from pointsman.cost_quote.v1 import budget_pb2
 from pointsman.cost_quote.v1 import budget_service_pb2 as pb
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceServicer
@@ -11,9 +11,6 @@ from services.cost_quote.domain.budgets import Budget, ReleaseAsk
 from services.cost_quote.domain.ledger import unknown_budget
 from services.cost_quote.ports import Budgets
 from services.cost_quote.wire import budgets as wire
-
-DEFAULT_PAGE = 100
-LARGEST_PAGE = 1000
 
 
 class BudgetServicer(BudgetServiceServicer):
@@ -54,23 +51,20 @@ class BudgetServicer(BudgetServiceServicer):
 
     async def ListBudgets(self, request: pb.ListBudgetsRequest, context: Any) -> pb.ListBudgetsResponse:
         """Several budgets, parents before children."""
-        token = request.page_token
-        if token and not (token.isascii() and token.isdecimal() and len(token) < 19):
-            raise Fault.invalid(("/page_token", "is not one that this service gave; begin without it"))
-        most = _page(request.page_size)
-        found = await self._budgets.find(request.tenant, request.root_id, int(token or 0), most)
+        most = page_size(request.page_size)
+        found = await self._budgets.find(request.tenant, request.root_id, number_in(request.page_token), most)
         more = str(found[-1].number) if len(found) == most else ""
         return pb.ListBudgetsResponse(budgets=map(wire.budget_to_proto, found), next_page_token=more)
 
     async def ListEntries(self, request: pb.ListEntriesRequest, context: Any) -> pb.ListEntriesResponse:
         """The movements of a budget, oldest first."""
         budget = await self._known(request.budget_id)
-        found = await self._budgets.entries(budget.id, max(0, request.after_sequence), _page(request.page_size))
+        found = await self._budgets.entries(budget.id, max(0, request.after_sequence), page_size(request.page_size))
         return pb.ListEntriesResponse(entries=[wire.entry_to_proto(entry, budget.currency) for entry in found])
 
     async def ListOpenHolds(self, request: pb.ListOpenHoldsRequest, context: Any) -> pb.ListOpenHoldsResponse:
         """Holds that are still held."""
-        most = _page(request.page_size)
+        most = page_size(request.page_size)
         found = await self._budgets.open_holds(request.id_prefix, request.page_token, most)
         more = found[-1].id if len(found) == most else ""
         return pb.ListOpenHoldsResponse(holds=map(wire.hold_to_proto, found), next_page_token=more)
@@ -87,7 +81,3 @@ class BudgetServicer(BudgetServiceServicer):
         if budget is None or tenant not in ("", budget.tenant):
             raise unknown_budget(budget_id)
         return budget
-
-
-def _page(size: int) -> int:
-    return min(size, LARGEST_PAGE) if size > 0 else DEFAULT_PAGE

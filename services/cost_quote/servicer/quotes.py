@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
+from libs.rpc.paging import number_in, page_size
 from libs.rpc.values import money_to_proto, struct_to_dict, time_from_proto
 from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceServicer
@@ -12,9 +12,6 @@ from services.cost_quote.app.price_usage import price_usage
 from services.cost_quote.domain.quoting import quote_candidates
 from services.cost_quote.ports import PriceBooks
 from services.cost_quote.wire import quotes as wire
-
-DEFAULT_PAGE = 100
-LARGEST_PAGE = 1000
 
 
 class QuoteServicer(QuoteServiceServicer):
@@ -51,10 +48,8 @@ class QuoteServicer(QuoteServiceServicer):
     async def ListPriceRules(self, request: pb.ListPriceRulesRequest, context: Any) -> pb.ListPriceRulesResponse:
         """The rules in force, in the order of their ids."""
         _, currency, specs = await self._books.specs()
-        if request.page_token and not request.page_token.isdecimal():
-            raise Fault.invalid(("/page_token", "is not one that this service gave; begin without it"))
-        start = int(request.page_token or 0)
-        end = start + min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        start = number_in(request.page_token)
+        end = start + page_size(request.page_size)
         return pb.ListPriceRulesResponse(
             price_rules=[wire.rule_to_proto(spec) for spec in specs[start:end]],
             next_page_token=str(end) if end < len(specs) else "",

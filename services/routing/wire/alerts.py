@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator
 
 from libs.faults.fault import Fault
+from libs.rpc.paging import page_size
 from libs.rpc.values import time_to_proto
 from pointsman.routing.v1 import alert_pb2, routing_service_pb2
 from services.routing.app.tell_findings import Told
 from services.routing.domain.alert_kinds import KINDS, SEVERITIES
 from services.routing.domain.measure import LONGEST, Measure, MeasuredDraft, trend
 from services.routing.ports.alerts import Alert, AlertQuery
-from services.routing.wire.task import page_size
 
 
 def told_from_proto(message: routing_service_pb2.RaiseAlertRequest) -> Told:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
+from libs.rpc.paging import page_size
 from libs.rpc.values import money_to_proto, time_from_proto, time_to_proto
 from pointsman.routing.v1 import replay_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
@@ -17,7 +18,6 @@ from services.routing.domain.rounds import RoundQuery, SelectionRound
 from services.routing.domain.what_if import Example, Tally, Totals
 
 DEFAULT_PAGE = 200
-LARGEST_PAGE = 1000
 
 
 def replay_to_proto(item: SelectionRound, replay: Replay) -> replay_pb2.ReplayedRound:
@@ -57,7 +57,7 @@ def alternative_from_proto(message: pb.WhatIfRequest) -> Alternative:
 
 def rounds_from_proto(message: pb.WhatIfRequest, now: datetime) -> RoundQuery:
     """Which rounds. A page token carries the times and the place of the first request. Faults for either."""
-    size = min(max(message.page_size, 0) or DEFAULT_PAGE, LARGEST_PAGE)
+    size = page_size(message.page_size, DEFAULT_PAGE)
     if message.page_token:
         since, until, after = _window_of(message.page_token)
         return RoundQuery(since, until, message.model, after, size)

@@ -1,6 +1,7 @@
 """Tasks, Attempts, Selections and alerts."""
 
 from libs.faults.fault import Fault
+from libs.rpc.paging import LARGEST_PAGE, page_size
 from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_from_proto, time_to_proto
 from pointsman.routing.v1 import routing_service_pb2, task_pb2
 from services.routing.app.submit_task import Submission
@@ -13,9 +14,6 @@ from services.routing.domain.task import Attempt, LateWord, Result, Task, TaskSt
 from services.routing.ports import TaskQuery
 from services.routing.wire import failures
 from services.routing.wire.artifacts import artifact_to_proto
-
-DEFAULT_PAGE = 100
-LARGEST_PAGE = 1000
 
 PRIORITIES = {
     task_pb2.PRIORITY_UNSPECIFIED: "normal",
@@ -85,11 +83,6 @@ def task_ids_from_proto(message: routing_service_pb2.PauseTasksRequest) -> tuple
         problem = f"names {len(message.task_ids)} tasks; at most {LARGEST_PAGE} at once, the others by another call"
         raise Fault.invalid(("/task_ids", problem))
     return tuple(dict.fromkeys(message.task_ids))
-
-
-def page_size(asked: int) -> int:
-    """Between 1 and 1000, 100 where nothing is said."""
-    return min(max(asked, 0) or DEFAULT_PAGE, LARGEST_PAGE)
 
 
 def task_to_proto(task: Task) -> task_pb2.Task:

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from libs.rpc.paging import page_size
 from pointsman.runs.v1 import dead_letter_service_pb2 as letters_pb
 from pointsman.runs.v1 import review_service_pb2 as reviews_pb
 from pointsman.runs.v1.dead_letter_service_pb2_grpc import DeadLetterServiceServicer
 from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceServicer
 from services.runs.app.review_desk import ReviewDesk
-from services.runs.servicer.runs import DEFAULT_PAGE, LARGEST_PAGE
 from services.runs.wire import desks as wire
 
 
@@ -21,7 +21,7 @@ class ReviewServicer(ReviewServiceServicer):
 
     async def ListReviews(self, request: reviews_pb.ListReviewsRequest, context: Any) -> reviews_pb.ListReviewsResponse:
         """Reviews in the order in which they should be looked at."""
-        size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        size = page_size(request.page_size)
         states = wire.states_from_proto(request.states)
         page, following = await self._desk.reviews(request.tenant, states, request.run_id, request.page_token, size)
         told = [wire.review_to_proto(review) for review in page]
@@ -50,7 +50,7 @@ class DeadLetterServicer(DeadLetterServiceServicer):
         self, request: letters_pb.ListDeadLettersRequest, context: Any
     ) -> letters_pb.ListDeadLettersResponse:
         """Case files, newest first."""
-        size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        size = page_size(request.page_size)
         page, following = await self._desk.letters(
             request.tenant, request.run_id, request.with_redriven, request.page_token, size
         )

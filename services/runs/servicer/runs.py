@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from libs.rpc.paging import page_size
 from pointsman.runs.v1 import run_pb2
 from pointsman.runs.v1 import runs_service_pb2 as pb
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
@@ -22,9 +23,6 @@ from services.runs.app.stream_events import list_events, stream_events
 from services.runs.domain.run import Event, Run
 from services.runs.wire import runs as wire
 from services.runs.wire.levels import levels_to_proto
-
-DEFAULT_PAGE = 100
-LARGEST_PAGE = 1000
 
 
 def _batch(events: Sequence[Event]) -> pb.StreamRunEventsResponse:
@@ -82,7 +80,7 @@ class RunsServicer(RunsServiceServicer):
 
     async def ListRuns(self, request: pb.ListRunsRequest, context: Any) -> pb.ListRunsResponse:
         """A page of Runs, newest first."""
-        size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+        size = page_size(request.page_size)
         states = wire.states_from_proto(request.states)
         page, following = await list_runs(
             self._desk.runs, request.tenant, states, request.label, request.page_token, size
@@ -142,7 +140,7 @@ class RunsServicer(RunsServiceServicer):
         """Its events after a cursor, and, when following, those to come."""
         tenant, run_id, after = request.tenant, request.run_id, request.after_sequence
         if not request.follow:
-            size = min(request.page_size or DEFAULT_PAGE, LARGEST_PAGE)
+            size = page_size(request.page_size)
             yield _batch(await list_events(self._desk.runs, tenant, run_id, after, size))
             return
         async for events in stream_events(self._hub, tenant, run_id, after):

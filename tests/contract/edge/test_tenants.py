@@ -236,3 +236,12 @@ async def test_keys_over_grpc(edge: EdgeHouse) -> None:
         async with faults_from_rpc():
             await stub.Authenticate(key_service_pb2.AuthenticateRequest(secret=made.secret), timeout=5)
     assert caught.value.code == "unauthenticated"
+
+
+async def test_a_list_of_fewer_than_no_keys_is_refused(edge: EdgeHouse) -> None:
+    """EDG-3: over gRPC too a size that cannot be is named, and is no bug of ours."""
+    stub = KeyServiceStub(edge.channels.to("edge"))
+    with pytest.raises(Fault) as caught:
+        async with faults_from_rpc():
+            await stub.ListKeys(key_service_pb2.ListKeysRequest(page_size=-1), timeout=5)
+    assert (caught.value.code, caught.value.errors[0].pointer) == ("validation_failed", "/page_size")
