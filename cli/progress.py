@@ -18,7 +18,8 @@ RECONNECTS = 30
 ITEM_ENDS = frozenset({"node_completed", "node_failed", "node_cancelled"})
 ITEM_BEGINNINGS = frozenset({"node_ready", "node_stale"})
 UNTOLD = frozenset(
-    "node_ready node_started attempt_started attempt_finished artifact_written budget_held budget_settled".split()
+    "node_ready node_started attempt_started attempt_finished artifact_written budget_held budget_settled"
+    " review_due review_refused review_minutes_held review_minutes_settled".split()
 )
 """Kinds that bars and figures tell better than lines."""
 

@@ -12,7 +12,7 @@ from services.runs.domain.desks import DeadLetter, DeskChanges, Review, ReviewSt
 from services.runs.domain.memos import Memo
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Draft, Event, Node, Order, Run, RunState
-from services.runs.domain.task_view import Estimate, Held, Refused, Settled, TaskView
+from services.runs.domain.task_view import Estimate, Held, HeldMinutes, Refused, Settled, TaskView
 
 
 class Runs(Protocol):
@@ -152,7 +152,7 @@ class Routing(Protocol):
 
 
 class Budgets(Protocol):
-    """Where money is held (COST-9)."""
+    """Where money, attempts and minutes of reviewers are held (COST-9, COST-10)."""
 
     async def usable(self, budget_id: str, tenant: str) -> bool:
         """Whether there is such a budget and the tenant may spend from it: its own, or one that is nobody's own."""
@@ -180,8 +180,25 @@ class Budgets(Protocol):
         """
         ...
 
-    async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
-        """The new hard limit of that budget; doing it twice is once."""
+    async def hold_minutes(self, hold_id: str, budget_id: str, minutes: int, subject: str) -> HeldMinutes | Refused:
+        """Reserve minutes of reviewers at every level, or at none; the same id is the same Hold.
+
+        Fault `conflict` where it was given back before.
+        """
+        ...
+
+    async def settle_minutes(self, hold_id: str, minutes: int, reason: str) -> Settled:
+        """Book the minutes that it took and free the rest; doing it twice is once.
+
+        With none the Hold is given back, and an id that was never held is closed to holding.
+        """
+        ...
+
+    async def raise_limit(
+        self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
+    ) -> None:
+        """The new hard limit of that budget in one dimension: `cost`, `attempts` or `review_minutes`; doing it twice is
+        once."""
         ...
 
 

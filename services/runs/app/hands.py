@@ -11,6 +11,7 @@ from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.kernel.world import World
 from services.runs.app.examine_artifacts import Inspector
+from services.runs.app.hold_minutes import PASSING, Minutes
 from services.runs.domain import asking, hearing, memos
 from services.runs.domain.alerting import beyond, hard_limit, soft_limit
 from services.runs.domain.engine import Act, Deed
@@ -23,7 +24,6 @@ from services.runs.ports import Alerts, Budgets, Routing, Runs
 
 Drafts = Sequence[Draft]
 T = TypeVar("T")
-PASSING = frozenset({"internal", "deadline_exceeded", "cancelled"})
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ class Hands:
         self._checks = checks
         self._alerts = alerts
         self._world = world
+        self._minutes = Minutes(budgets, alerts, world)
         self._deeds: Mapping[Deed, Callable[[Plan, Run, Node, TaskView | None], Awaitable[Drafts]]] = {
             Deed.HOLD: self._hold,
             Deed.SUBMIT: self._submit,
@@ -56,6 +57,8 @@ class Hands:
         """The events that the act ends as; none if it is to be tried again."""
         node = run.nodes[act.node]
         try:
+            if act.review:
+                return await self._minutes.do(plan, run, act)
             return await self._deeds[act.deed](plan, run, node, tasks.get(node.task_id))
         except Fault as fault:
             log.warning("run_call_failed", extra={"run_id": run.id, "node": node.id, "code": fault.code})
@@ -134,9 +137,7 @@ class Hands:
         if isinstance(answer, Refused):
             return await self._refused(plan, run, node, answer)
         drafts = hearing.held(plan, run, node, node.task_id, answer, now())
-        if not run.soft:
-            for budget_id in answer.soft:
-                await self._alerts.tell(soft_limit(budget_id, run.id), f"/v1/runs/{run.id}")
+        await self._tell_soft(run, answer.soft)
         return drafts
 
     async def _remembered(self, plan: Plan, run: Run, node: Node) -> Drafts:
@@ -172,7 +173,8 @@ class Hands:
             await self._budgets.settle(node.task_id, None, 0, reason)
 
     async def _refused(self, plan: Plan, run: Run, node: Node, refusal: Refused) -> Drafts:
-        if asking.open_for(run, "budget", "", f"budget:{refusal.budget_id}") is None:
+        root = asking.limit_root(plan, node.id, refusal.budget_id)
+        if asking.open_for(run, "budget", "", root) is None:
             alert = hard_limit(refusal.budget_id, refusal.message, run.id)
             await self._alerts.tell(alert, f"/v1/runs/{run.id}")
         return hearing.held(plan, run, node, node.task_id, refusal, self._world.clock.now())
@@ -194,6 +196,7 @@ class Hands:
             settled = Settled()
         for alert in beyond(run, hold, settled):
             await self._alerts.tell(alert, f"/v1/runs/{run.id}")
+        await self._tell_soft(run, settled.soft)
         return hearing.settled(run, node, cost, settled.soft)
 
     async def _examine(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
@@ -208,6 +211,11 @@ class Hands:
     async def _unpause(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
         await self._routing.pause([node.task_id], False)
         return ()
+
+    async def _tell_soft(self, run: Run, reached: Sequence[str]) -> None:
+        """The ledger names each budget once, and so are operators told."""
+        for budget_id in reached:
+            await self._alerts.tell(soft_limit(budget_id, run.id), f"/v1/runs/{run.id}")
 
     async def _quietly(self, run: Run, call: Callable[[T], Awaitable[None]], argument: T) -> None:
         """What is only an accelerator must not undo what was done."""

@@ -11,6 +11,7 @@ from libs.kernel.money import Money
 from services.runs.domain import facts
 from services.runs.domain.plan import Plan, Rank, Spec, ValueClass
 from services.runs.domain.run import Artifact, Decision, Draft, Node, NodeState, Question, Run
+from services.runs.domain.task_view import Refused
 
 ID_LENGTH = 26
 LAST_ADDRESSEE = "operator"
@@ -31,6 +32,11 @@ _MEANS: Mapping[Decision, str] = {
     Decision.WAIVE: "waive: it is accepted as it is, or left out",
     Decision.STOP: "stop: no more of this",
 }
+_ABOUT_MINUTES = (Decision.RAISE_BUDGET, Decision.APPROVE, Decision.WAIVE, Decision.STOP)
+_COUNTED: Mapping[str, str] = {"cost": "money", "review_minutes": "minutes of reviewers", "deadline": "time"}
+MINUTES = "-minutes"
+RAISED = ("cost", "attempts", "review_minutes")
+"""What a decision can raise."""
 
 
 def question(
@@ -74,17 +80,61 @@ def question(
     )
 
 
-def about_money(plan: Plan, asked: Question, dimension: str) -> Question:
-    """A hero may ask for more, a background node is to be simplified (COST-10); a review raises money alone, what else
-    is counted is raised where budgets are kept."""
-    decisions, what = asked.decisions, asked.question
-    if dimension != "cost":
+def limit_root(plan: Plan, node_id: str, budget_id: str, *, minutes: bool = False) -> str:
+    """What makes questions about limits one: the level, whether a review or a node waits for it, and its value class;
+    a background node behind a limit takes nothing away from what a hero may ask for."""
+    asks = "simplify" if plan.spec(node_id).worth is ValueClass.BACKGROUND else "budget"
+    return f"{asks}{MINUTES if minutes else ''}:{budget_id}"
+
+
+def level_of(asked: Question) -> str:
+    """The budget that a question about a limit is about."""
+    return asked.root_cause.partition(":")[2]
+
+
+def of_minutes(asked: Question) -> bool:
+    """Whether reviews wait behind a question about a limit, not nodes."""
+    return asked.kind == "budget" and asked.root_cause.partition(":")[0].endswith(MINUTES)
+
+
+def for_more(plan: Plan, run: Run, about: Sequence[Node], refusal: Refused, now: datetime, root: str) -> Question:
+    """The request for more of what was refused (COST-10): past attempts, the cause, and what there is instead.
+
+    A hero and a normal node ask for more; of a background node it is asked how it is to be simplified. A deadline is
+    moved where budgets are kept.
+    """
+    node = about[0]
+    simplified = plan.spec(node.id).worth is ValueClass.BACKGROUND
+    asked = question(plan, run, node, "budget", now, asks="", cause=refusal.message, root_cause=root, about=about)
+    decisions = _ABOUT_MINUTES if of_minutes(asked) else asked.decisions
+    if simplified or refusal.dimension not in RAISED:
         decisions = tuple(each for each in decisions if each is not Decision.RAISE_BUDGET)
-        what = f"{what} Raise it with `pointsman budget raise`, then approve."
-    elif plan.spec(asked.node).value_class is ValueClass.BACKGROUND:
-        decisions = tuple(each for each in decisions if each is not Decision.RAISE_BUDGET)
-        what = f"How is {asked.node} to be simplified? A background node gets no more money from here."
-    return replace(asked, decisions=decisions, question=what, remedies=tuple(_MEANS[each] for each in decisions))
+    what = _COUNTED.get(refusal.dimension, refusal.dimension)
+    if simplified:
+        said = f"How is {node.id} to be simplified? A background node gets no more {what} from here."
+    else:
+        said = f"May {refusal.level} {refusal.budget_id} have more {what}?"
+        if refusal.dimension == "deadline":
+            said += " Move it with `pointsman budget raise`, then approve."
+        elif refusal.dimension != "cost":
+            said += f" raise_budget names the new limit as `{refusal.dimension}`."
+    said = f"{said} {_tried(run, about)} {_instead(asked)}"
+    remedies = tuple(_MEANS[each] for each in decisions)
+    return replace(asked, question=said, dimension=refusal.dimension, decisions=decisions, remedies=remedies)
+
+
+def _tried(run: Run, about: Sequence[Node]) -> str:
+    made, failed = sum(node.attempts_made for node in about), sum(len(_failures(node)) for node in about)
+    names = ", ".join(node.id for node in about[:3]) + (" …" if len(about) > 3 else "")
+    cost = f"{run.usage.cost.amount:f} {run.usage.cost.currency}" if run.usage.cost else "nothing"
+    whole = f"{run.usage.attempts} in the whole run, which cost {cost} and {run.review_minutes} minutes of reviewers"
+    return f"Attempts so far: {made} for {names}, {failed} of them failed; {whole}."
+
+
+def _instead(asked: Question) -> str:
+    if of_minutes(asked):
+        return "Instead: waive lets it pass without a look, on your word; deciding what is open may free minutes."
+    return "Instead: change_input makes it of less, waive leaves it out."
 
 
 def _failures(node: Node) -> tuple[Any, ...]:
@@ -104,25 +154,26 @@ def rank_of(plan: Plan, spec: Spec) -> Rank:
         return spec.review.rank
     if spec.id and not plan.dependants(spec.id):
         return Rank.RELEASE
-    return Rank.HERO if spec.value_class is ValueClass.HERO else Rank.REST
+    return Rank.HERO if spec.worth is ValueClass.HERO else Rank.REST
 
 
-def opened(question: Question, reason: str = "") -> Draft:
+def opened(question: Question) -> Draft:
     """The event that asks. A gate's is its own kind."""
-    told = {"node": question.node, "review": _json(question)}
+    told = {"node": question.node, "review": as_json(question)}
     if question.kind == "gate":
-        return Draft("gate_opened", {**told, "reason": reason or question.question})
+        return Draft("gate_opened", {**told, "reason": f"gate: {question.question}"})
     return Draft("review_opened", told)
 
 
-def _json(question: Question) -> dict[str, Any]:
+def as_json(question: Question) -> dict[str, Any]:
+    """A question in the data of events, the inverse of `facts.question`."""
     value: dict[str, Any] = plain(question)
     return {**value, "spent": facts.money_json(question.spent)}
 
 
 def open_for(run: Run, kind: str, node_id: str = "", root_cause: str = "") -> Question | None:
-    """The open question of that kind about that node or of that cause, if there is one."""
-    for asked in run.questions.values():
+    """The question of that kind about that node or of that cause, if there is one or will be."""
+    for asked in run.asked.values():
         if asked.kind == kind and node_id in ("", asked.node) and root_cause in ("", asked.root_cause):
             return asked
     return None
@@ -158,27 +209,32 @@ def withdrawn(run: Run, cause: str, *, only: Sequence[str] | None = None) -> tup
     """Questions that nobody needs to answer any more."""
     return tuple(
         Draft("review_withdrawn", {"review_id": asked.id, "node": asked.node, "cause": cause})
-        for asked in run.questions.values()
+        for asked in run.asked.values()
         if only is None or asked.id in only
     )
 
 
 def unneeded(run: Run) -> tuple[Draft, ...]:
-    """Questions about money whose nodes have found some, and about nodes that ended otherwise."""
-    refused = any(node.refused for node in run.nodes.values())
+    """Questions about limits behind which nothing waits any more, and about nodes that ended otherwise."""
     asking = any(node.state is NodeState.LEASED and node.hold is None for node in run.nodes.values())
     gone = [
         asked.id
-        for asked in run.questions.values()
-        if (asked.kind == "budget" and not refused and not asking) or _ended_otherwise(run, asked)
+        for asked in run.asked.values()
+        if (asked.kind == "budget" and not _waited_for(run, asked, asking)) or _ended_otherwise(run, asked)
     ]
     return withdrawn(run, "it is settled without a decision", only=gone)
+
+
+def _waited_for(run: Run, asked: Question, asking: bool) -> bool:
+    if of_minutes(asked):
+        return any(due.refused_by in ("", asked.root_cause) for due in run.due.values())
+    return asking or any(node.refused_by == asked.root_cause for node in run.nodes.values())
 
 
 def overtaken(plan: Plan, run: Run) -> tuple[Draft, ...]:
     """Gates whose subject is being made again are closed until it is there again."""
     drafts: list[Draft] = []
-    for asked in run.questions.values():
+    for asked in run.asked.values():
         if asked.kind != "gate":
             continue
         away = [need for need in plan.spec(asked.node).needs if run.nodes[need].state is not NodeState.SUCCEEDED]
@@ -190,5 +246,6 @@ def overtaken(plan: Plan, run: Run) -> tuple[Draft, ...]:
 
 
 def _ended_otherwise(run: Run, asked: Question) -> bool:
-    node = run.nodes[asked.node]
-    return asked.kind != "canary" and node.state in (NodeState.SUCCEEDED, NodeState.CANCELLED, NodeState.FAILED)
+    if asked.kind == "canary" and asked.id not in run.due:
+        return False
+    return run.nodes[asked.node].state in (NodeState.SUCCEEDED, NodeState.CANCELLED, NodeState.FAILED)

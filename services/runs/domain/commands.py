@@ -88,9 +88,7 @@ def redriven(
 ) -> Drafts:
     """Nodes begin again, and with them what ended because of them; questions about them are withdrawn."""
     again, resumed_maps, changed = _reach(plan, run, targets, moved=bool(supply))
-    questions = [
-        asked.id for asked in run.questions.values() if asked.node in again or set(asked.subjects) & set(again)
-    ]
+    questions = [asked.id for asked in run.asked.values() if asked.node in again or set(asked.subjects) & set(again)]
     told = {
         "nodes": again,
         "resumed": resumed_maps,

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from libs.kernel.canonical import plain
-from services.runs.domain import commands, facts
+from services.runs.domain import asking, commands, facts
 from services.runs.domain.inputs import subject
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Artifact, Decision, Draft, Failure, Node, NodeState, Question, Run
@@ -29,6 +29,16 @@ class Verdict:
     input: Mapping[str, Any] = field(default_factory=dict)
     supply: str = ""
     budget: Mapping[str, str] | None = None
+    """The new hard limit of money, `{currency, amount}`."""
+    attempts: int = 0
+    review_minutes: int = 0
+    """The new hard limit, where that is what is refused."""
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """The limits that it names, by dimension."""
+        named = {"cost": self.budget, "attempts": self.attempts, "review_minutes": self.review_minutes}
+        return {dimension: limit for dimension, limit in named.items() if limit}
 
 
 def complaint(asked: Question, verdict: Verdict, run: Run) -> tuple[str, str] | None:
@@ -40,12 +50,22 @@ def complaint(asked: Question, verdict: Verdict, run: Run) -> tuple[str, str] | 
         return "/input", "change_input needs the fields that change"
     if verdict.decision is Decision.REROUTE and not verdict.supply:
         return "/supply", "reroute needs the supply that is to make it"
-    if verdict.decision is Decision.RAISE_BUDGET and not verdict.budget:
-        return "/budget", "raise_budget needs the new limit, as {currency, amount}"
-    if verdict.decision is Decision.RAISE_BUDGET and Decimal((verdict.budget or {}).get("amount", "0")) <= 0:
-        return "/budget/amount", "must be above 0; 0 would be no limit at all"
+    if verdict.decision is Decision.RAISE_BUDGET:
+        return _raise_complaint(asked.dimension or "cost", verdict)
     if verdict.decision in MADE_AGAIN:
         return _target_complaint(asked, verdict, run)
+    return None
+
+
+def _raise_complaint(dimension: str, verdict: Verdict) -> tuple[str, str] | None:
+    """Exactly what refused is raised: another limit would be changed without need, and let nothing go on."""
+    if dimension not in verdict.limits:
+        form = "{currency, amount}" if dimension == "cost" else f"{{{dimension}}}, a whole number above 0"
+        return "/budget", f"raise_budget needs the new limit, as {form}"
+    if others := [name for name in verdict.limits if name != dimension]:
+        return f"/budget/{others[0]}", f"is not what is refused here; name {dimension} alone"
+    if dimension == "cost" and Decimal((verdict.budget or {}).get("amount", "0")) <= 0:
+        return "/budget/amount", "must be above 0; 0 would be no limit at all"
     return None
 
 
@@ -96,9 +116,16 @@ def _said(asked: Question, verdict: Verdict) -> dict[str, Any]:
         said["input"] = dict(verdict.input)
     if verdict.supply:
         said["supply"] = verdict.supply
-    if verdict.budget:
-        said["budget"] = dict(verdict.budget)
+    if verdict.limits:
+        said["budget"] = _limit_said(verdict)
     return said
+
+
+def _limit_said(verdict: Verdict) -> dict[str, Any] | None:
+    """The new limit as events tell it: `{currency, amount}`, `{attempts}` or `{review_minutes}`; None = none said."""
+    if verdict.budget:
+        return dict(verdict.budget)
+    return dict(verdict.limits) or None
 
 
 def _made_again(plan: Plan, run: Run, asked: Question, verdict: Verdict) -> Drafts:
@@ -165,19 +192,27 @@ def _canary(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict)
 
 
 def _budget(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
-    level = asked.root_cause.removeprefix("budget:")
     if verdict.decision in (Decision.RAISE_BUDGET, Decision.APPROVE):  # or it was raised elsewhere
-        return (Draft("budget_raised", {"budget_id": level, "limit": verdict.budget, "who": verdict.who}),)
-    waiting = [each for each in run.nodes.values() if each.refused]
+        told = {"budget_id": asking.level_of(asked), "limit": _limit_said(verdict), "who": verdict.who}
+        return (Draft("budget_raised", told),)
+    if asking.of_minutes(asked):
+        return _unlooked(plan, run, asked, verdict)
+    waiting = [each for each in run.nodes.values() if each.refused_by == asked.root_cause]
     error = Failure("request", "request", False, "budget_exhausted", asked.cause)
     return tuple(failed(each, error, "budget") for each in waiting)
+
+
+def _unlooked(plan: Plan, run: Run, asked: Question, verdict: Verdict) -> Drafts:
+    """There are no minutes to look at these: waived they pass, on the word of who says so; else they end with it."""
+    said = replace(verdict, comment=verdict.comment or asked.cause)
+    waiting = [due.question for due in run.due.values() if due.refused_by == asked.root_cause]
+    return tuple(draft for each in waiting for draft in decided(plan, run, each, said))
 
 
 def _unpriced(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
     if verdict.decision is Decision.APPROVE:  # a price is there by now
         return (Draft("budget_raised", {"budget_id": "", "limit": None, "who": verdict.who}),)
-    about = asked.root_cause.removeprefix("unpriced:")
-    waiting = [each for each in run.nodes.values() if each.refused and (each.parent or each.id) == about]
+    waiting = [each for each in run.nodes.values() if each.refused_by == asked.root_cause]
     error = Failure("request", "request", False, "budget_exhausted", asked.cause)
     return tuple(failed(each, error, "budget") for each in waiting)
 

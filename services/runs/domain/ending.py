@@ -55,7 +55,9 @@ def wound_up(plan: Plan, run: Run, why: str) -> tuple[Draft, ...]:
         return (*closing, *withdrawn(run, why))
     if open_nodes and all(node.items for node in open_nodes):
         return tuple(Draft("node_cancelled", {"node": node.id, "reason": why}) for node in open_nodes)
-    if open_nodes or any(node.hold for node in run.nodes.values()):
+    if run.asked:
+        return withdrawn(run, why)
+    if open_nodes or run.reserved or any(node.hold for node in run.nodes.values()):
         return ()
     if run.cancel_requested:
         return ended(run, RunState.CANCELLED, None)

@@ -50,6 +50,8 @@ class Deed(StrEnum):
     PAUSE = "pause"
     UNPAUSE = "unpause"
     EXAMINE = "examine"
+    RESERVE = "reserve"
+    BOOK = "book"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something to be done for a node; doing it again is harmless."""
+    """Something to be done for a node, or for a question about it; doing it again is harmless."""
 
     deed: Deed
     node: str
+    review: str = ""
 
 
 Command = Record | Act
@@ -74,7 +77,7 @@ RECOVERY: Mapping[NodeState, str] = {
     NodeState.STALE: "begins again like a pending one",
     NodeState.LEASED: "its Hold is asked for, then its Task is handed over under the recorded id",
     NodeState.RUNNING: "its Task is followed by its id; a map looks at its items",
-    NodeState.WAITING_HUMAN: "its question is on record, with a deadline that hands it on",
+    NodeState.WAITING_HUMAN: "its question is on record, with a deadline that hands it on, or minutes are asked for it",
     NodeState.COMPENSATING: "never found: a compensation begins and ends in one commit, so nothing can starve it",
 }
 """The one rule for each state that is not an end: after a crash nothing else is needed (RUN-6)."""
@@ -171,6 +174,7 @@ def acts(plan: Plan, run: Run, now: datetime) -> Iterator[Act]:
     if run.state in TERMINAL_STATES:
         return
     stopping = bool(ending.stopping(plan, run, now))
+    yield from _reviewing(run, stopping)
     for node in run.nodes.values():
         if node.items:
             continue
@@ -180,6 +184,18 @@ def acts(plan: Plan, run: Run, now: datetime) -> Iterator[Act]:
             yield Act(Deed.EXAMINE, node.id)
         elif node.kind == Kind.GENERATE:
             yield from _generating(plan, run, node, stopping)
+
+
+def _reviewing(run: Run, stopping: bool) -> Iterator[Act]:
+    """Minutes of reviewers: what is over is booked, then what is due is asked for."""
+    for review_id, kept in run.reserved.items():
+        if kept.used is not None:
+            yield Act(Deed.BOOK, kept.node, review_id)
+    if stopping or run.state is RunState.PAUSED:
+        return
+    for review_id, due in run.due.items():
+        if not due.refused_by:
+            yield Act(Deed.RESERVE, due.question.node, review_id)
 
 
 def _generating(plan: Plan, run: Run, node: Node, stopping: bool) -> Iterator[Act]:

@@ -70,6 +70,7 @@ def question(value: Data) -> Question:
             "decisions": tuple(Decision(name) for name in value["decisions"]),
             "deadline": time(value["deadline"]),
             "opened_at": time(value["opened_at"]),
+            "claimed_at": time(value.get("claimed_at")),
             "subjects": tuple(value["subjects"]),
             "artifacts": artifacts(value["artifacts"]),
             "failures": tuple(Failure(**item) for item in value["failures"]),

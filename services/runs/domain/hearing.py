@@ -16,6 +16,7 @@ from libs.kernel.money import Money
 from services.runs.domain import asking, ending, facts
 from services.runs.domain.checks import SETTLED, SOUND
 from services.runs.domain.history import applied
+from services.runs.domain.minutes import asked_for
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import (
     Draft,
@@ -92,7 +93,7 @@ def held(plan: Plan, run: Run, node: Node, hold_id: str, answer: Held | Refused 
         return ()
     if isinstance(answer, Held):
         told = {"node": node.id, "hold_id": hold_id, "budget_id": answer.budget_id, "attempts": answer.attempts}
-        soft = () if run.soft else answer.soft
+        soft = answer.soft or (() if run.soft else answer.past_soft)
         return (
             Draft("budget_held", {**told, "amount": facts.money_json(answer.amount)}),
             *(Draft("budget_soft_limit", {"budget_id": name, "node": node.id}) for name in soft),
@@ -112,19 +113,18 @@ def begun_anew(node: Node) -> Drafts:
 def _money_asked(plan: Plan, run: Run, node: Node, answer: Refused | Unpriced, now: datetime) -> Drafts:
     """The node waits for a person; nodes that one level refuses come together as one question (HUMAN-3)."""
     if isinstance(answer, Refused):
-        kind, root, cause = "budget", f"budget:{answer.budget_id}", answer.message
-        asks = f"May {answer.level} {answer.budget_id} have more {answer.dimension}?"
+        kind, cause = "budget", answer.message
+        root = asking.limit_root(plan, node.id, answer.budget_id)
     else:
         kind, root, cause = "unpriced", f"unpriced:{node.parent or node.id}", answer.reason
-        asks = f"Nobody can say what {node.id} would cost. What is to become of it?"
     told = {"node": node.id, "state": "waiting_human", "reason": f"budget: {cause}", "refused": True}
-    drafts: Drafts = (Draft("node_waiting", told),)
-    if asking.open_for(run, kind, "", root) is None:
-        asked = asking.question(plan, run, node, kind, now, asks=asks, cause=cause, root_cause=root)
-        if isinstance(answer, Refused):
-            asked = asking.about_money(plan, asked, answer.dimension)
-        drafts = (*drafts, asking.opened(asked))
-    return drafts
+    waits = Draft("node_waiting", {**told, "root_cause": root})
+    if asking.open_for(run, kind, "", root) is not None:
+        return (waits,)
+    if isinstance(answer, Refused):
+        return waits, asking.opened(asking.for_more(plan, run, [node], answer, now, root))
+    asks = f"Nobody can say what {node.id} would cost. What is to become of it?"
+    return waits, asking.opened(asking.question(plan, run, node, kind, now, asks=asks, cause=cause, root_cause=root))
 
 
 def settled(run: Run, node: Node, amount: Money | None, soft: Sequence[str]) -> Drafts:
@@ -133,8 +133,7 @@ def settled(run: Run, node: Node, amount: Money | None, soft: Sequence[str]) -> 
         return ()
     told = {"node": node.id, "hold_id": node.hold.id, "budget_id": node.hold.budget_id}
     drafts: Drafts = (Draft("budget_settled", {**told, "amount": facts.money_json(amount)}),)
-    fresh = () if run.soft else soft
-    return (*drafts, *(Draft("budget_soft_limit", {"budget_id": name, "node": node.id}) for name in fresh))
+    return (*drafts, *(Draft("budget_soft_limit", {"budget_id": name, "node": node.id}) for name in soft))
 
 
 def followed(plan: Plan, run: Run, node: Node, task: TaskView, findings: Sequence[Finding], now: datetime) -> Drafts:
@@ -303,7 +302,7 @@ def examined(plan: Plan, run: Run, node: Node, findings: Sequence[Finding], now:
         about=[node, *about],
     )  # fmt: skip
     told = {"node": node.id, "state": "waiting_human", "reason": f"check: {said}", **_grave(wrong)}
-    return (Draft("node_waiting", told), asking.opened(asked))
+    return (Draft("node_waiting", told), *asked_for(plan, asked))
 
 
 def _grave(wrong: Sequence[Finding]) -> dict[str, list[str]]:

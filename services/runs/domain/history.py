@@ -15,15 +15,18 @@ from libs.kernel.canonical import digest, plain
 from services.runs.domain import facts
 from services.runs.domain.expressions import references
 from services.runs.domain.merging import layered
+from services.runs.domain.minutes import over
 from services.runs.domain.nodes_history import NODE_EVENTS
 from services.runs.domain.reading.links import EXPRESSED
 from services.runs.domain.run import (
     TERMINAL_KINDS,
     Draft,
+    Due,
     Event,
     Node,
     NodeState,
     Order,
+    Reserved,
     Result,
     Run,
     RunState,
@@ -157,38 +160,64 @@ def _settled(run: Run, _data: Data, _at: datetime) -> Run:
 
 
 def _money_again(run: Run) -> Run:
-    """Money came free: whoever was refused asks again, on the intent that is on record."""
+    """Something came free: whoever was refused asks again, on the intent that is on record."""
     asked = {
-        node.id: replace(node, state=NodeState.LEASED, refused=False, waiting_reason="")
+        node.id: replace(node, state=NodeState.LEASED, refused=False, refused_by="", waiting_reason="")
         for node in run.nodes.values()
         if node.refused
     }
+    if any(due.refused_by for due in run.due.values()):
+        run = replace(run, due={name: replace(due, refused_by="") for name, due in run.due.items()})
     return replace(run, nodes={**run.nodes, **asked}) if asked else run
+
+
+def _due(run: Run, data: Data, _at: datetime) -> Run:
+    told = facts.question(data["review"])
+    return replace(run, due={**run.due, told.id: Due(told, data["minutes"])})
+
+
+def _due_refused(run: Run, data: Data, _at: datetime) -> Run:
+    due = run.due[data["review_id"]]
+    return replace(run, due={**run.due, due.question.id: replace(due, refused_by=data["root_cause"])})
+
+
+def _minutes_held(run: Run, data: Data, _at: datetime) -> Run:
+    held = Reserved(data["hold_id"], data["node"], data["minutes"])
+    return replace(run, reserved={**run.reserved, data["review_id"]: held})
+
+
+def _minutes_settled(run: Run, data: Data, _at: datetime) -> Run:
+    left = {name: held for name, held in run.reserved.items() if name != data["review_id"]}
+    return _money_again(replace(run, reserved=left, review_minutes=run.review_minutes + data["minutes"]))
 
 
 def _asked(run: Run, data: Data, _at: datetime) -> Run:
     told = facts.question(data["review"])
-    return replace(run, questions={**run.questions, told.id: told})
+    due = {name: due for name, due in run.due.items() if name != told.id}
+    return replace(run, due=due, questions={**run.questions, told.id: told})
 
 
 def _decided(run: Run, data: Data, at: datetime) -> Run:
-    return _answered(replace(run, decided_at=(*run.decided_at, at)[-DECISIONS_KEPT:]), data, at)
+    if data["review_id"] in run.questions:
+        run = replace(run, decided_at=(*run.decided_at, at)[-DECISIONS_KEPT:])
+    return _answered(run, data, at)
 
 
-def _answered(run: Run, data: Data, _at: datetime) -> Run:
-    """Whoever was refused money asks again: no node waits for an answer that nobody is asked for."""
+def _answered(run: Run, data: Data, at: datetime) -> Run:
+    """Whoever was refused asks again: nothing waits for an answer that nobody is asked for."""
     asked = run.questions.get(data["review_id"])
-    run = replace(run, questions={key: value for key, value in run.questions.items() if key != data["review_id"]})
+    run = over(run, data["review_id"], at, decided="decision" in data)
     return _money_again(run) if asked is not None and asked.kind in ("budget", "unpriced") else run
 
 
-def _claimed(run: Run, data: Data, _at: datetime) -> Run:
-    return _with_question(run, data, assignee=data["assignee"])
+def _claimed(run: Run, data: Data, at: datetime) -> Run:
+    return _with_question(run, data, assignee=data["assignee"], claimed_at=at)
 
 
 def _escalated(run: Run, data: Data, _at: datetime) -> Run:
     deadline = facts.time(data["deadline"])
-    return _with_question(run, data, assignee=data["assignee"], escalations=data["escalations"], deadline=deadline)
+    told = {"assignee": data["assignee"], "escalations": data["escalations"], "deadline": deadline}
+    return _with_question(run, data, **told, claimed_at=None)
 
 
 def _with_question(run: Run, data: Data, **changes: Any) -> Run:
@@ -241,6 +270,7 @@ def _redriven(run: Run, data: Data, at: datetime) -> Run:
             waiting_reason="",
             failure=None,
             refused=False,
+            refused_by="",
             failures=failures,
             forgiven=len(failures),
             allowance=node.attempts_made,
@@ -301,6 +331,10 @@ _RUN_EVENTS: Mapping[str, Step] = {
     "budget_soft_limit": _soft,
     "budget_raised": _eased,
     "budget_settled": _settled,
+    "review_due": _due,
+    "review_refused": _due_refused,
+    "review_minutes_held": _minutes_held,
+    "review_minutes_settled": _minutes_settled,
     "gate_opened": _asked,
     "gate_decided": _decided,
     "review_opened": _asked,

@@ -10,7 +10,7 @@ from typing import Any
 from libs.kernel.canonical import digest
 from services.runs.domain.expressions import Given, Made, Scope, Unresolved, resolve, resolved_input
 from services.runs.domain.fan_out import items_of
-from services.runs.domain.merging import changed, input_hash, steered
+from services.runs.domain.merging import changed, fewer_variants, input_hash, steered
 from services.runs.domain.plan import Kind, Plan, Spec
 from services.runs.domain.run import Artifact, Node, NodeState, Run
 
@@ -50,6 +50,8 @@ def prepared(plan: Plan, run: Run, node: Node, steering: int | None = None) -> t
     for taken in run.steered.get(namespace(node), ())[:steering]:
         if taken.kind in spec.consumes_steering:
             value = steered(value, spec.consumes_steering[taken.kind], taken.data)
+    if node.fewer:  # before what people changed: their word stands
+        value = fewer_variants(value)
     value = changed(value, node.changes)
     hashed = input_hash(spec.model, value, degradation=spec.degradation, billing_mode=spec.billing_mode)
     return value, digest([hashed, node.supply]) if node.supply else hashed

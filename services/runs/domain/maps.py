@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from libs.kernel.canonical import plain
-from services.runs.domain.asking import open_for, opened, question
+from services.runs.domain.asking import open_for, question
 from services.runs.domain.inputs import items_now
+from services.runs.domain.minutes import asked_for
 from services.runs.domain.plan import Canary, Plan
 from services.runs.domain.run import (
     AT_WORK,
@@ -98,7 +99,7 @@ def _releases(plan: Plan, run: Run, node: Node, made: Sequence[Node], now: datet
                 artifacts=[artifact for child in good for artifact in child.artifacts],
                 about=good,
             )  # fmt: skip
-            yield opened(asked)
+            yield from asked_for(plan, asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,13 @@ def changed(given: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, An
     return after
 
 
+def fewer_variants(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The input that asks for one of several: `n` of pictures, the only variants that a request can name (COST-10)."""
+    count = given.get("n")
+    several = isinstance(count, (int, float)) and not isinstance(count, bool) and count > 1
+    return {**given, "n": 1} if several else dict(given)
+
+
 def layered(before: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
     """Two changes, one after the other, as one: applied with `changed` it does what both do."""
     both = dict(before)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from services.runs.domain import facts
+from services.runs.domain.plan import Kind
 from services.runs.domain.run import ENDED_NODES, Failure, Hold, Node, NodeState
 
 Data = Mapping[str, Any]
@@ -32,6 +33,8 @@ def _ready(node: Node, data: Data, at: datetime) -> Node:
         waiting_reason="",
         retry_at=None,
         refused=False,
+        refused_by="",
+        fewer=data.get("fewer", False),
         began_at=node.began_at or at,
         finished_at=None,
     )
@@ -48,7 +51,7 @@ def _waiting(node: Node, data: Data, _at: datetime) -> Node:
     if data.get("error"):
         node = replace(node, failures=(*node.failures, Failure(**data["error"])))
     if "refused" in data:
-        node = replace(node, refused=data["refused"])
+        node = replace(node, refused=data["refused"], refused_by=data.get("root_cause", ""))
     if "cost" in data:
         node = replace(node, cost=facts.money(data["cost"]))
     return replace(node, retry_at=facts.time(data.get("retry_at")))
@@ -58,7 +61,7 @@ def _held(node: Node, data: Data, _at: datetime) -> Node:
     amount = facts.money(data["amount"])
     assert amount is not None, "a Hold is of some amount"
     hold = Hold(data["hold_id"], data["budget_id"], amount, data["attempts"], node.cost, node.attempts_made)
-    return replace(node, hold=hold, refused=False)
+    return replace(node, hold=hold, refused=False, refused_by="")
 
 
 def _settled(node: Node, _data: Data, _at: datetime) -> Node:
@@ -91,6 +94,7 @@ def _completed(node: Node, data: Data, at: datetime) -> Node:
         artifacts=result.artifacts,
         results={**node.results, input_hash: result},
         input_hash=input_hash,
+        fewer=data.get("fewer", node.fewer),
         failure=None,
         cost=facts.money(data["cost"]) if data.get("cost") else node.cost,
         finished_at=at,
@@ -138,6 +142,13 @@ def _released(node: Node, data: Data, _at: datetime) -> Node:
     return replace(node, released=(*node.released, data["shot_class"]))
 
 
+def _due(node: Node, data: Data, _at: datetime) -> Node:
+    """A gate waits from now on; a check has said what is wrong, and a map stays at work."""
+    if node.kind != Kind.GATE:
+        return node
+    return replace(node, state=NodeState.WAITING_HUMAN, waiting_reason=data["reason"])
+
+
 def _opened(node: Node, data: Data, _at: datetime) -> Node:
     return replace(node, state=NodeState.WAITING_HUMAN, waiting_reason=data["reason"])
 
@@ -173,6 +184,7 @@ NODE_EVENTS: Mapping[str, NodeStep] = {
     "canary_released": _released,
     "compensation_started": _compensating,
     "compensation_finished": _compensated,
+    "review_due": _due,
     "gate_opened": _opened,
     "gate_decided": _decided,
 }

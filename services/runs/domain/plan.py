@@ -17,6 +17,8 @@ MAIN = "main"
 """The only node of a single generation."""
 DEFAULT_ATTEMPTS = 4
 DEFAULT_REVIEW = timedelta(hours=24)
+DEFAULT_REVIEW_MINUTES = 10
+"""What one look of a reviewer is expected to take."""
 DEPUTY = "operator"
 
 
@@ -121,6 +123,11 @@ class Spec:
     trial: int = 0
     """Of a map: while an item's `reference` is new, how many run until one of them succeeded (GATE-5); 0 = no limit."""
 
+    @property
+    def worth(self) -> ValueClass:
+        """What a limit does to it; a map is worth what its items are."""
+        return (self.item or self).value_class
+
 
 @dataclass(frozen=True, slots=True)
 class ReviewLoad:
@@ -132,6 +139,8 @@ class ReviewLoad:
     resume: int = 10
     oldest: timedelta = timedelta(hours=48)
     horizon: timedelta = timedelta(hours=48)
+    minutes: int = DEFAULT_REVIEW_MINUTES
+    """What one review is expected to take: so much is held for it (COST-10)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,7 @@ class PlanBudget:
     soft: Decimal | None = None
     attempts: int = 0
     review_minutes: int = 0
+    soft_review_minutes: int = 0
     parent: str = ""
 
 

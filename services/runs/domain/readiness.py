@@ -115,7 +115,7 @@ def _time_to_drain(run: Run, open_now: int) -> timedelta:
 
 def hopeless(plan: Plan, run: Run) -> bool:
     """Nothing is at work, nobody is asked, and nothing that has not begun ever will without help."""
-    if run.questions or any(node.state in AT_WORK or node.hold for node in run.nodes.values()):
+    if run.asked or run.reserved or any(node.state in AT_WORK or node.hold for node in run.nodes.values()):
         return False
     return not any(_may_begin_some_day(plan, run, node) for node in run.nodes.values() if node.state not in ENDED_NODES)
 

@@ -180,6 +180,10 @@ class Node:
     hold: Hold | None = None
     refused: bool = False
     """A budget refused its Hold; the review says which."""
+    refused_by: str = ""
+    """The root cause of that review: whoever decides it decides about this node."""
+    fewer: bool = False
+    """A soft limit made its present input ask for one variant (COST-10)."""
     cost: Money | None = None
     """Over all Tasks."""
     made: tuple[Artifact, ...] = ()
@@ -258,6 +262,30 @@ class Question:
     assignee: str = ""
     escalations: int = 0
     input: Mapping[str, Any] = field(default_factory=dict)
+    claimed_at: datetime | None = None
+    """When the person took it who has it now; None = nobody did."""
+    dimension: str = ""
+    """Of a question about a limit: what is refused, `cost`, `attempts`, `review_minutes` or `deadline`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A question that nobody is asked yet: minutes of a reviewer are to be held for it first (COST-10)."""
+
+    question: Question
+    minutes: int
+    refused_by: str = ""
+    """The root cause of the review that asks for more; "" = they are being asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """Minutes of a reviewer that are held for a question; `used` once that is over, 0 = they only come free."""
+
+    hold_id: str
+    node: str
+    minutes: int
+    used: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +318,12 @@ class Run:
     steered: Mapping[str, tuple[Steered, ...]] = field(default_factory=dict)
     """Namespace (a map or a node) -> what it consumed, in order."""
     questions: Mapping[str, Question] = field(default_factory=dict)
+    due: Mapping[str, Due] = field(default_factory=dict)
+    """Questions that wait for minutes, by id."""
+    reserved: Mapping[str, Reserved] = field(default_factory=dict)
+    """By question: minutes that are held, until they are booked or free again."""
+    review_minutes: int = 0
+    """Booked so far."""
     decided_at: tuple[datetime, ...] = ()
     """When people decided last, oldest first."""
     redrives: int = 0
@@ -303,6 +337,11 @@ class Run:
     def node(self) -> Node:
         """The only node of a single generation."""
         return self.nodes[MAIN]
+
+    @property
+    def asked(self) -> Mapping[str, Question]:
+        """All that is asked, or will be once there are minutes for it."""
+        return {**self.questions, **{name: due.question for name, due in self.due.items()}}
 
     @property
     def name(self) -> str:

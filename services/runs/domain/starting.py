@@ -1,15 +1,17 @@
 """The beginning of a node: its intent on record, with everything that it will be submitted with (RUN-4, STEER-2)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from libs.kernel.canonical import plain
 from services.runs.domain import maps
-from services.runs.domain.asking import opened, question
+from services.runs.domain.asking import question
 from services.runs.domain.expressions import Unresolved
 from services.runs.domain.history import applied
 from services.runs.domain.inputs import current_hash, namespace, prepared, subject, subject_hash
-from services.runs.domain.plan import Kind, Plan, Spec
+from services.runs.domain.minutes import asked_for
+from services.runs.domain.plan import Kind, Plan, Spec, ValueClass
 from services.runs.domain.run import Draft, Failure, Node, NodeState, Run
 
 NewId = Callable[[], str]
@@ -36,11 +38,15 @@ def _generate(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) ->
     task_id = new_id()
     drafts = list(_consumed(plan, run, node, task_id, now))
     steered = applied(run, drafts, now)
-    value, input_hash = prepared(plan, steered, steered.nodes[node.id])
-    if input_hash in node.results:
-        told = {"node": node.id, "input_hash": input_hash, "reused": True}
-        artifacts = [artifact.sha256 for artifact in node.results[input_hash].artifacts]
-        return (*drafts, Draft("node_completed", {**told, "artifacts": artifacts}))
+    asked = replace(steered.nodes[node.id], fewer=False)
+    value, input_hash = whole = prepared(plan, steered, asked)
+    if run.soft and plan.spec(node.id).worth is not ValueClass.HERO:  # past a soft limit fewer variants do (COST-10)
+        value, input_hash = prepared(plan, steered, replace(asked, fewer=True))
+    for known in (whole[1], input_hash):
+        if known in node.results:
+            told = {"node": node.id, "input_hash": known, "reused": True, "fewer": known != whole[1]}
+            artifacts = [artifact.sha256 for artifact in node.results[known].artifacts]
+            return (*drafts, Draft("node_completed", {**told, "artifacts": artifacts}))
     told = {
         "node": node.id,
         "try": node.tries + 1,
@@ -48,6 +54,7 @@ def _generate(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) ->
         "input_hash": input_hash,
         "input": value,
         "steered": len(steered.steered.get(namespace(node), ())),
+        **({"fewer": True} if input_hash != whole[1] else {}),
     }
     return (*drafts, Draft("node_ready", told))
 
@@ -90,7 +97,7 @@ def _gate(plan: Plan, run: Run, node: Node, spec: Spec, now: datetime) -> tuple[
         artifacts=artifacts,
         about=[node, *about],
     )  # fmt: skip
-    return (opened(asked, f"gate: {asked.question}"),)
+    return asked_for(plan, asked)
 
 
 def failed(node: Node, error: Failure, desk: str = "", cost: object = None) -> Draft:

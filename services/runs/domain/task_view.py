@@ -64,17 +64,28 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Money was found. `soft`: budgets whose soft limit was reached by it."""
+    """Money was found. `soft`: budgets whose soft limit was reached by it; `past_soft`: those at or beyond theirs."""
 
     budget_id: str
     amount: Money
     attempts: int
     soft: tuple[str, ...] = ()
+    past_soft: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HeldMinutes:
+    """There are minutes of a reviewer. `soft` and `past_soft` as of money."""
+
+    budget_id: str
+    minutes: int
+    soft: tuple[str, ...] = ()
+    past_soft: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """There is no money at that level."""
+    """There is no room at that level: no money, no attempts, no minutes, or no time."""
 
     budget_id: str
     level: str

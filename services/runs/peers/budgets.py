@@ -9,7 +9,7 @@ from libs.rpc.values import money_from_proto, money_to_proto
 from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
 from services.runs.domain.plan import Plan, Spec
-from services.runs.domain.task_view import Held, Refused, Settled
+from services.runs.domain.task_view import Held, HeldMinutes, Refused, Settled
 
 TIMEOUT_S = 10.0
 KNOWN = 10_000
@@ -40,7 +40,7 @@ class BudgetsPeer:
         declared = plan.budget
         assert declared is not None, "only a production with a budget makes one"
         hard = budget_pb2.Amounts(attempts=declared.attempts, review_minutes=declared.review_minutes)
-        soft = budget_pb2.Amounts()
+        soft = budget_pb2.Amounts(review_minutes=declared.soft_review_minutes)
         if declared.cost is not None:
             hard.cost.CopyFrom(money_to_proto(Money(declared.currency, declared.cost)))
         if declared.soft is not None:
@@ -61,7 +61,7 @@ class BudgetsPeer:
         hard = budget_pb2.Amounts()
         if spec.budget.cost is not None:
             hard.cost.CopyFrom(money_to_proto(Money(currency, spec.budget.cost)))
-        value_class = budget_pb2.ValueClass.Value(f"VALUE_CLASS_{spec.value_class.upper()}")
+        value_class = budget_pb2.ValueClass.Value(f"VALUE_CLASS_{spec.worth.upper()}")
         budget = budget_pb2.Budget(
             id=budget_id,
             parent_id=parent,
@@ -86,33 +86,60 @@ class BudgetsPeer:
     async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
         """See the port."""
         amounts = budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
-        request = budget_service_pb2.HoldRequest(hold_id=hold_id, budget_id=budget_id, amounts=amounts, subject=subject)
-        reply = await self._stub.Hold(request, timeout=TIMEOUT_S)
+        reply = await self._hold(hold_id, budget_id, amounts, subject)
         if reply.HasField("refusal"):
-            refusal = reply.refusal
-            return Refused(refusal.budget_id, refusal.level, refusal.dimension, refusal.message)
-        return Held(budget_id, cost, attempts, tuple(reply.soft_limit_budget_ids))
+            return _refused(reply.refusal)
+        return Held(budget_id, cost, attempts, tuple(reply.soft_limit_budget_ids), tuple(reply.soft_budget_ids))
+
+    @faulting
+    async def hold_minutes(self, hold_id: str, budget_id: str, minutes: int, subject: str) -> HeldMinutes | Refused:
+        """See the port."""
+        reply = await self._hold(hold_id, budget_id, budget_pb2.Amounts(review_minutes=minutes), subject)
+        if reply.HasField("refusal"):
+            return _refused(reply.refusal)
+        return HeldMinutes(budget_id, minutes, tuple(reply.soft_limit_budget_ids), tuple(reply.soft_budget_ids))
+
+    async def _hold(self, hold_id: str, budget_id: str, amounts: budget_pb2.Amounts, subject: str) -> Any:
+        request = budget_service_pb2.HoldRequest(hold_id=hold_id, budget_id=budget_id, amounts=amounts, subject=subject)
+        return await self._stub.Hold(request, timeout=TIMEOUT_S)
 
     @faulting
     async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
         """See the port."""
-        if cost is None and not attempts:
+        amounts = budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
+        return await self._settle(hold_id, None if cost is None and not attempts else amounts, reason)
+
+    @faulting
+    async def settle_minutes(self, hold_id: str, minutes: int, reason: str) -> Settled:
+        """See the port."""
+        return await self._settle(hold_id, budget_pb2.Amounts(review_minutes=minutes) if minutes else None, reason)
+
+    async def _settle(self, hold_id: str, amounts: budget_pb2.Amounts | None, reason: str) -> Settled:
+        if amounts is None:
             request = budget_service_pb2.ReleaseHoldRequest(hold_id=hold_id, reason=reason)
             await self._stub.ReleaseHold(request, timeout=TIMEOUT_S)
             return Settled()
-        amounts = budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
         settling = budget_service_pb2.SettleRequest(hold_id=hold_id, amounts=amounts, reason=reason)
         reply = await self._stub.Settle(settling, timeout=TIMEOUT_S)
         return Settled(tuple(reply.soft_limit_budget_ids), money_from_proto(reply.beyond.cost))
 
     @faulting
-    async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
+    async def raise_limit(
+        self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
+    ) -> None:
         """See the port."""
         known = await self._stub.GetBudget(budget_service_pb2.GetBudgetRequest(budget_id=budget_id), timeout=TIMEOUT_S)
         hard = budget_pb2.Amounts()
         hard.CopyFrom(known.budget.hard)  # the other dimensions stay
-        hard.cost.CopyFrom(money_to_proto(cost))
+        if isinstance(limit, Money):
+            hard.cost.CopyFrom(money_to_proto(limit))
+        else:
+            setattr(hard, dimension, limit)
         request = budget_service_pb2.ChangeLimitsRequest(
             budget_id=budget_id, hard=hard, reason=reason, request_id=request_id
         )
         await self._stub.ChangeLimits(request, timeout=TIMEOUT_S)
+
+
+def _refused(refusal: budget_pb2.HoldRefusal) -> Refused:
+    return Refused(refusal.budget_id, refusal.level, refusal.dimension, refusal.message)

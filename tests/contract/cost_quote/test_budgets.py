@@ -229,6 +229,29 @@ async def test_a_soft_limit_is_told_once(budgets: Budgets) -> None:
     assert outcome.soft == ("p", "s")
 
 
+async def test_minutes_are_held_booked_and_freed_at_every_level(budgets: Budgets) -> None:
+    """COST-10, COST-11: minutes of reviewers move like money: held and refused by the level that has no room, booked as
+    what they took, freed where nobody looks; their soft limit is told once, and what was not held is booked too."""
+    await budgets.create(declaration("p", level="project", hard=cny(0, 0, 30), soft=cny(0, 0, 20)))
+    await budgets.create(declaration("s", "p", level="shot"))
+    assert (await taken(budgets, "1", "s", review_minutes=10)).told == ()
+    assert (await taken(budgets, "2", "s", review_minutes=10)).told == ("p",)
+    third = await taken(budgets, "3", "s", review_minutes=10)
+    assert (third.told, third.soft) == ((), ("p",))
+    assert await refused(budgets, "4", "s", review_minutes=1) == ("p", "review_minutes")
+    await budgets.release(ReleaseAsk("3"))
+    await budgets.settle(SettleAsk("1", asked(review_minutes=3)))
+    moved = await budgets.settle(SettleAsk("2", asked(review_minutes=25)))
+    assert moved.hold.beyond == cny(0, 0, 15)
+    for name in ("p", "s"):
+        budget = await budgets.get(name)
+        assert budget is not None
+        assert (budget.spent.review_minutes, budget.held.review_minutes) == (28, 0)
+    assert await refused(budgets, "5", "s", review_minutes=3) == ("p", "review_minutes")
+    await taken(budgets, "5", "s", review_minutes=2)
+    assert await budgets.mismatches() == []
+
+
 async def test_limits_are_changed_by_a_person_with_a_reason(budgets: Budgets) -> None:
     """COST-10: a raised limit has room again, tells its soft limit anew, and is an entry that says who and why; a
     repeat changes nothing again."""

@@ -16,7 +16,20 @@ from services.runs.domain.desks import DeskChanges
 from services.runs.domain.history import applied
 from services.runs.domain.memos import Memo
 from services.runs.domain.plan import MAIN
-from services.runs.domain.run import Artifact, Draft, Failure, Node, Order, Result, Run, RunState
+from services.runs.domain.run import (
+    Artifact,
+    Decision,
+    Draft,
+    Due,
+    Failure,
+    Node,
+    Order,
+    Question,
+    Reserved,
+    Result,
+    Run,
+    RunState,
+)
 from services.runs.ports import Runs
 from services.runs.store.memory import MemoryRuns
 from services.runs.store.postgres import PostgresRuns
@@ -54,6 +67,15 @@ def new_run(run_id: str, tenant: str = "a", **labels: str) -> Run:
     return Run(run_id, tenant, RunState.PENDING, order, {MAIN: node}, START, labels=labels)
 
 
+def asked(question_id: str, claimed_at: datetime | None = None) -> Question:
+    """A question about the only node."""
+    until = START + timedelta(hours=4)
+    return Question(
+        question_id, MAIN, "gate", "Is it good?", "it is there", "h", (Decision.APPROVE, Decision.STOP), until, "lead",
+        "rest", START, 14_400.0, claimed_at=claimed_at,
+    )  # fmt: skip
+
+
 async def add(runs: Runs, run: Run, key: str = "", fingerprint: str = "f") -> tuple[Run, bool]:
     """Keep it with its first event."""
     return await runs.add(run, hearing.created(run), key, fingerprint, START)
@@ -70,7 +92,8 @@ async def test_a_run_comes_back_as_it_was(runs: Runs) -> None:
 
 
 async def test_every_field_survives(runs: Runs) -> None:
-    """RUN-1: failure, result and usage are read as they were written."""
+    """RUN-1, COST-10: failure, result and usage are read as they were written; so are questions that wait for minutes
+    of a reviewer, and minutes that are held."""
     kept, _ = await add(runs, new_run("r1"))
     failure = Failure("supply", "channel", True, "key_invalid", "revoked")
     full = replace(
@@ -81,6 +104,10 @@ async def test_every_field_survives(runs: Runs) -> None:
         result=Result(degraded=True, dropped_inputs=("x",), output={"n": 1}),
         started_at=START,
         finished_at=START,
+        questions={"q1": asked("q1", claimed_at=START)},
+        due={"q2": Due(asked("q2"), 10, "budget-minutes:film")},
+        reserved={"q1": Reserved("review:q1", MAIN, 10), "q0": Reserved("review:q0", MAIN, 10, 3)},
+        review_minutes=3,
     )
     saved = await runs.save(full, [], START, NOTHING)
     assert saved == replace(full, revision=2)

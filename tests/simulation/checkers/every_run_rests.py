@@ -1,6 +1,6 @@
 """Every order became exactly one Run, every Run came to rest, and so did its Task, in the same way (RUN-1, ATT-4).
 
-A production at rest leaves nothing behind: no node at work, nobody asked, no money held."""
+A production at rest leaves nothing behind: no node at work, nobody asked, no money and no minutes held."""
 
 from services.routing.domain.task import TERMINAL_TASKS
 from services.runs.domain.run import AT_WORK, TERMINAL_STATES, NodeState, Run
@@ -41,6 +41,6 @@ def _production(run: Run) -> list[str]:
         return [f"production {run.id} is still {run.state}; asked: {asked}; {'; '.join(nodes)}"]
     orphans = [node for node in run.nodes.values() if node.state in OPEN or node.hold is not None]
     breaches = [f"production {run.id} is {run.state}, and {node.id} is {node.state}, {node.hold}" for node in orphans]
-    if run.questions:
-        breaches.append(f"production {run.id} is {run.state} and asks {list(run.questions)}")
+    if run.asked or run.reserved:
+        breaches.append(f"production {run.id} is {run.state} and asks {list(run.asked)}, {list(run.reserved)}")
     return breaches

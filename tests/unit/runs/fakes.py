@@ -12,7 +12,7 @@ from services.runs.domain.checks import Facts
 from services.runs.domain.money import order_of
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Failure, Node, Order, Run
-from services.runs.domain.task_view import AttemptView, Estimate, Held, Refused, Settled, TaskView
+from services.runs.domain.task_view import AttemptView, Estimate, Held, HeldMinutes, Refused, Settled, TaskView
 
 PRICE = Money("CNY", Decimal("1.00"))
 OUT_OF_ORDER = Failure("supply", "supply", True, "provider_error", "the provider is out of order")
@@ -133,6 +133,21 @@ class FakeBudgets:
     away: Fault | None = None
     """What every settlement raises, if anything."""
     told_soft: set[str] = field(default_factory=set)
+    short: Fault | None = None
+    """What every Hold of minutes raises, if anything."""
+    past_soft: tuple[str, ...] = ()
+    """Levels above that others have brought to their soft limit."""
+    most: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By level and dimension, `attempts` or `review_minutes`: the hard limit."""
+    soft_minutes: dict[str, int] = field(default_factory=dict)
+    attempts: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By Hold of money: its budget, and the attempts that it reserves or has used."""
+    minutes: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By Hold of minutes: its budget, and the minutes that it reserves or has booked."""
+    looked: set[str] = field(default_factory=set)
+    """Holds of minutes that have ended."""
+    late: set[str] = field(default_factory=set)
+    """Levels whose deadline is over."""
 
     foreign: set[str] = field(default_factory=set)
 
@@ -147,6 +162,11 @@ class FakeBudgets:
             self.hard.setdefault(budget_id, plan.budget.cost)
         if plan.budget.soft is not None:
             self.soft.setdefault(budget_id, plan.budget.soft)
+        for dimension in ("attempts", "review_minutes"):
+            if most := getattr(plan.budget, dimension):
+                self.most.setdefault((budget_id, dimension), most)
+        if plan.budget.soft_review_minutes:
+            self.soft_minutes.setdefault(budget_id, plan.budget.soft_review_minutes)
 
     async def make_node(self, budget_id: str, parent: str, tenant: str, spec: Spec, currency: str) -> None:
         """Once, for a node with a limit."""
@@ -165,8 +185,11 @@ class FakeBudgets:
                 taken = self._taken(at)
                 if at in self.hard and taken + cost.amount > self.hard[at]:
                     return Refused(at, level, "cost", f"{at}: {taken} of {self.hard[at]} are taken")
+            if refused := self._full(self.attempts, budget_id, "attempts", attempts):
+                return refused
             self.held[hold_id] = (budget_id, cost.amount)
-        return Held(budget_id, cost, attempts, self._newly_soft(root))
+            self.attempts[hold_id] = (budget_id, attempts)
+        return Held(budget_id, cost, attempts, self._newly_soft(root), self.past_soft)
 
     async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
         """Once; an id that is not known never holds anything."""
@@ -179,26 +202,73 @@ class FakeBudgets:
         if hold_id not in self.over:
             self.over.add(hold_id)
             self.booked[hold_id] = cost.amount if cost is not None else Decimal(0)
+            self.attempts[hold_id] = (self.held[hold_id][0], attempts)
             self.spent[root] = self.spent.get(root, Decimal(0)) + self.booked[hold_id]
         held = self.held[hold_id][1]
         more = cost.amount - held if cost is not None else Decimal(0)
         return Settled(self._newly_soft(root), Money(cost.currency, more) if cost is not None and more > 0 else None)
 
-    async def raise_limit(self, budget_id: str, cost: Money, reason: str, request_id: str) -> None:
+    async def hold_minutes(self, hold_id: str, budget_id: str, minutes: int, subject: str) -> HeldMinutes | Refused:
+        """All or nothing."""
+        if self.short is not None:
+            raise self.short
+        if hold_id in self.closed:
+            raise Fault.of("conflict", f"hold {hold_id} was released before it was taken")
+        if hold_id not in self.minutes:
+            if refused := self._full(self.minutes, budget_id, "review_minutes", minutes):
+                return refused
+            self.minutes[hold_id] = (budget_id, minutes)
+        return HeldMinutes(budget_id, minutes, self._newly_soft(budget_id.partition("/")[0]), self.past_soft)
+
+    async def settle_minutes(self, hold_id: str, minutes: int, reason: str) -> Settled:
+        """Once; an id that is not known never holds anything."""
+        if self.away is not None:
+            raise self.away
+        if hold_id not in self.minutes:
+            self.closed.add(hold_id)
+            return Settled()
+        budget_id, _ = self.minutes[hold_id]
+        if hold_id not in self.looked:
+            self.looked.add(hold_id)
+            self.minutes[hold_id] = (budget_id, minutes)
+        return Settled(self._newly_soft(budget_id.partition("/")[0]))
+
+    async def raise_limit(
+        self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
+    ) -> None:
         """The new limit of one that was made."""
+        if isinstance(limit, int):
+            self.most[budget_id, dimension] = limit
+            return
         if budget_id not in self.hard:
             raise Fault.of("not_found", f"budget {budget_id} does not exist")
-        self.hard[budget_id] = cost.amount
+        self.hard[budget_id] = limit.amount
+
+    def _full(self, counted: dict[str, tuple[str, int]], budget_id: str, dimension: str, more: int) -> Refused | None:
+        for at, level in ((budget_id.partition("/")[0], "episode"), (budget_id, "node")):
+            if at in self.late:
+                return Refused(at, level, "deadline", f"{at} takes no Hold any more")
+            taken, most = _counted(counted, at), self.most.get((at, dimension), 0)
+            if most and taken + more > most:
+                return Refused(at, level, dimension, f"{at}: {taken} of {most} {dimension} are taken")
+        return None
 
     def _taken(self, level: str) -> Decimal:
         below = (item for item in self.held.items() if level in (item[1][0], item[1][0].partition("/")[0]))
         return sum((self.booked.get(hold, amount) for hold, (_, amount) in below), Decimal(0))
 
     def _newly_soft(self, root: str) -> tuple[str, ...]:
-        if root in self.soft and self._taken(root) >= self.soft[root] and root not in self.told_soft:
+        money = root in self.soft and self._taken(root) >= self.soft[root]
+        minutes = root in self.soft_minutes and _counted(self.minutes, root) >= self.soft_minutes[root]
+        if (money or minutes) and root not in self.told_soft:
             self.told_soft.add(root)
             return (root,)
         return ()
+
+
+def _counted(counted: dict[str, tuple[str, int]], level: str) -> int:
+    """What all Holds at or below a level reserve or have used."""
+    return sum(count for at, count in counted.values() if level in (at, at.partition("/")[0]))
 
 
 @dataclass

@@ -14,7 +14,7 @@ from libs.faults.fault import Fault
 from services.runs.app.command_run import cancel_run, pause_run, resume_run, steer_run
 from services.runs.app.redrive_run import Redrive, redrive_run
 from services.runs.domain.deciding import Verdict
-from services.runs.domain.run import TERMINAL_KINDS, TERMINAL_STATES, Decision, Run
+from services.runs.domain.run import TERMINAL_KINDS, TERMINAL_STATES, Decision, Question, Run
 from tests.unit.runs.fakes import DOUBTED, OUT_OF_ORDER, REFUSED, FakeRouting
 from tests.unit.runs.house import House
 from tests.unit.runs.test_productions import episode
@@ -40,7 +40,7 @@ class Fate:
         cost = self.chance.choice(["100.00", "14.00", "9.00"])
         self.document = episode(
             tolerate=self.chance.randrange(3),
-            budget={"currency": "CNY", "cost": cost, "soft": "6.00"},
+            budget={"currency": "CNY", "cost": cost, "soft": "6.00", "review_minutes": self.chance.choice([12, 500])},
             reviews={"most": self.chance.choice([1, 20]), "resume": 0},
         )
         self.steered = 0
@@ -96,13 +96,15 @@ class Fate:
         if waiting:
             review = self.chance.choice(waiting)
             decision = self.chance.choice(review.question.decisions)
-            await self._say(review.id, decision, review.question.subjects)
+            await self._say(review.question, decision)
 
-    async def _say(self, review_id: str, decision: Decision, subjects: tuple[str, ...]) -> None:
-        node = next((name for name in subjects if name in self.nodes), "")
-        budget = {"currency": "CNY", "amount": "200.00"}
-        verdict = Verdict(decision, "lena", "", node, {"prompt": "better"}, "b/two", budget)
-        await self.house.people.decide("a", review_id, verdict, "")
+    async def _say(self, asked: Question, decision: Decision) -> None:
+        node = next((name for name in asked.subjects if name in self.nodes), "")
+        limits: dict[str, Any] = {"budget": {"currency": "CNY", "amount": "200.00"}}
+        if asked.dimension == "review_minutes":
+            limits = {"review_minutes": 100_000}
+        verdict = Verdict(decision, "lena", "", node, {"prompt": "better"}, "b/two", **limits)
+        await self.house.people.decide("a", asked.id, verdict, "")
 
     async def _mend(self, run: Run) -> None:
         """A patient person: everything is approved, paid for, or made again."""
@@ -110,14 +112,14 @@ class Fate:
         for review in await self.house.reviews(run):
             for decision in (Decision.RAISE_BUDGET, Decision.APPROVE, Decision.WAIVE):
                 if decision in review.question.decisions:
-                    await self._say(review.id, decision, review.question.subjects)
+                    await self._say(review.question, decision)
                     break
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_a_production_keeps_its_laws(seed: int) -> None:
-    """RUN-1, RUN-6, EVENT-1, EVENT-3, STEER-3, COST-11: gap-free, rebuilt from its events at every step, one end for
-    each life, every input consumed or superseded once, every Hold settled."""
+    """RUN-1, RUN-6, EVENT-1, EVENT-3, STEER-3, COST-10, COST-11: gap-free, rebuilt from its events at every step, one
+    end for each life, every input consumed or superseded once, every Hold of money and of minutes settled."""
     fate = Fate(seed)
     async with asyncio.timeout(60):
         run = await fate.play()
@@ -136,6 +138,8 @@ async def test_a_production_keeps_its_laws(seed: int) -> None:
     assert set(ends.values()) <= {1}
     budgets = fate.house.budgets
     assert set(budgets.held) == budgets.over
+    assert set(budgets.minutes) == budgets.looked
+    assert sum(count for _, count in budgets.minutes.values()) == run.review_minutes
     assert sum(budgets.spent.values(), Decimal(0)) == (run.usage.cost.amount if run.usage.cost else 0)
 
 

@@ -140,7 +140,9 @@ def _gate(fields: Fields, node_id: str, needs: tuple[str, ...]) -> Spec:
         rank=fields.choice("rank", Rank, Rank.REST),
         question=fields.text("question", ""),
     )
-    spec = Spec(id=node_id, kind=Kind.GATE, needs=needs, subject=fields.anything("subject"), review=review)
+    worth = fields.choice("value_class", ValueClass, ValueClass.NORMAL)
+    subject = fields.anything("subject")
+    spec = Spec(id=node_id, kind=Kind.GATE, needs=needs, value_class=worth, subject=subject, review=review)
     fields.close({"checks": "a gate waits for a person; put checks into a node of kind check that it needs"})
     return spec
 
@@ -151,7 +153,8 @@ def _check(fields: Fields, node_id: str, needs: tuple[str, ...]) -> Spec:
     subject = fields.anything("subject")
     if subject is None and not needs:
         fields.fault("needs", "must name what is checked, or `subject` must")
-    spec = Spec(id=node_id, kind=Kind.CHECK, needs=needs, subject=subject, checks=read_checks(fields))
+    worth, checks = fields.choice("value_class", ValueClass, ValueClass.NORMAL), read_checks(fields)
+    spec = Spec(id=node_id, kind=Kind.CHECK, needs=needs, value_class=worth, subject=subject, checks=checks)
     fields.close()
     return spec
 

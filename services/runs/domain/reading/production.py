@@ -172,12 +172,15 @@ def _budget(fields: Fields) -> PlanBudget | None:
         soft=budget.amount("soft"),
         attempts=budget.whole("attempts", 0, 1, MOST),
         review_minutes=budget.whole("review_minutes", 0, 1, MOST),
+        soft_review_minutes=budget.whole("soft_review_minutes", 0, 1, MOST),
         parent=budget.text("parent", "", longest=200),
     )
     if not any(budget.has(name) for name in ("cost", "attempts", "parent")):
         budget.fault("cost", "is required where neither `attempts` nor `parent` limits: write an amount")
     if read.soft is not None and (not budget.has("cost") or (read.cost is not None and read.soft > read.cost)):
         budget.fault("soft", "must not be above `cost`, which it warns of")
+    if 0 < read.review_minutes < read.soft_review_minutes:
+        budget.fault("soft_review_minutes", "must not be above `review_minutes`, which it warns of")
     budget.close()
     return read
 
@@ -200,8 +203,9 @@ def _reviews(fields: Fields) -> ReviewLoad:
     if resume >= most:
         reviews.fault("resume", f"must be below `most`, which is {most}: work goes on when that few are open")
     oldest, horizon = reviews.duration("oldest"), reviews.duration("horizon")
+    minutes = reviews.whole("minutes", usual.minutes, 1, MOST)
     reviews.close()
-    return ReviewLoad(most, resume, oldest or usual.oldest, horizon or usual.horizon)
+    return ReviewLoad(most, resume, oldest or usual.oldest, horizon or usual.horizon, minutes)
 
 
 def _some(names: list[str]) -> str:
