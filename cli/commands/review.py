@@ -115,6 +115,8 @@ def claim(session: Session, review_id: str, who: str, as_json: bool) -> None:
 @click.option("--node", default="", help="With change_input and reroute: which node, where it is about several.")
 @click.option("--supply", default="", help="With reroute: the supply that makes it.")
 @click.option("--budget", default="", help="With raise_budget: the new hard limit, CNY:250.00.")
+@click.option("--attempts", type=int, help="With raise_budget: the new hard limit, where attempts are refused.")
+@click.option("--review-minutes", type=int, help="With raise_budget: the new hard limit, where minutes are refused.")
 @click.option("--subject-hash", default="", help="What was looked at; if it is another by now, nothing is decided.")
 @json_option
 @pass_session
@@ -127,6 +129,8 @@ def decide(
     node: str,
     supply: str,
     budget: str,
+    attempts: int | None,
+    review_minutes: int | None,
     subject_hash: str,
     as_json: bool,
 ) -> None:
@@ -140,8 +144,10 @@ def decide(
         changes["node"] = node
     if changes:
         body["input"] = changes
-    if budget:
-        body["budget"] = amount(budget, "--budget")
+    counts = {"attempts": attempts, "review_minutes": review_minutes}
+    limit = {name: count for name, count in counts.items() if count is not None}
+    if budget or limit:
+        body["budget"] = amount(budget, "--budget") if budget else limit
     decided = session.do(lambda api: api.call("POST", f"{AT}/{quote(review_id, safe='')}/decide", body=body))
     if as_json:
         output.show_json(decided)

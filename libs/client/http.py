@@ -261,13 +261,20 @@ class Client:
         input: Mapping[str, Any] | None = None,
         supply: str = "",
         budget: Amount | None = None,
+        attempts: int = 0,
+        review_minutes: int = 0,
         subject_hash: str = "",
     ) -> Review:
-        """Decide it, once; the same decision again is the same. With `subject_hash`, only if it is still about that."""
+        """Decide it, once; the same decision again is the same. With `subject_hash`, only if it is still about that.
+
+        With raise_budget one of `budget`, `attempts`, `review_minutes` is the new hard limit.
+        """
         told = {"decision": decision, "comment": comment, "supply": supply, "subject_hash": subject_hash}
         body = {name: value for name, value in told.items() if value}
-        more = {"input": input} if input else {}
-        return await self._reviewed(review_id, "decide", {**body, **more, **({"budget": budget} if budget else {})})
+        counts = {"attempts": attempts, "review_minutes": review_minutes}
+        limit = budget or {name: count for name, count in counts.items() if count}
+        more = {name: value for name, value in (("input", input), ("budget", limit)) if value}
+        return await self._reviewed(review_id, "decide", {**body, **more})
 
     async def _reviewed(self, review_id: str, verb: str, told: Mapping[str, Any]) -> Review:
         path = f"/v1/operator/reviews/{review_id}/{verb}"

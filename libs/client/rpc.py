@@ -198,9 +198,14 @@ class RpcClient:
         input: Mapping[str, Any] | None = None,
         supply: str = "",
         budget: Amount | None = None,
+        attempts: int = 0,
+        review_minutes: int = 0,
         subject_hash: str = "",
     ) -> Review:
-        """Decide it, once, in the name of `who`; the same decision of the same person again is the same."""
+        """Decide it, once, in the name of `who`; the same decision of the same person again is the same.
+
+        With raise_budget one of `budget`, `attempts`, `review_minutes` is the new hard limit.
+        """
         request = review_service_pb2.DecideRequest(
             review_id=review_id,
             decision=review_pb2.Decision.Value(f"DECISION_{decision.upper()}"),
@@ -209,6 +214,8 @@ class RpcClient:
             input=struct_from(input) if input else None,
             supply_id=supply,
             budget=messages.limit(budget),
+            attempts=attempts,
+            review_minutes=review_minutes,
             subject_hash=subject_hash,
         )
         return messages.review((await self._sent("Decide", request, stub=self._reviews)).review)

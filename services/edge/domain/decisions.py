@@ -9,11 +9,14 @@ from services.edge.domain.json_values import Reader
 DECISIONS = ("approve", "reject", "reroute", "change_input", "raise_budget", "waive", "stop")
 AMOUNT = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+COUNTS = ("attempts", "review_minutes")
+LARGEST_COUNT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision. `budget` is (currency, amount) or None; `subject_hash` "" = whatever the review is about."""
+    """A decision. `budget` is (currency, amount) or None, a count 0 where it is not said; `subject_hash` "" = whatever
+    the review is about."""
 
     decision: str
     comment: str = ""
@@ -21,30 +24,42 @@ class Verdict:
     supply: str = ""
     budget: tuple[str, str] | None = None
     subject_hash: str = ""
+    attempts: int = 0
+    review_minutes: int = 0
 
 
 def read_verdict(body: Reader) -> Verdict:
     """Reads and finishes the body. Fault validation_failed."""
+    budget, attempts, review_minutes = _limits(body)
     verdict = Verdict(
         decision=body.choice("decision", DECISIONS, required=True),
         comment=body.text("comment", longest=4096),
         input=body.object("input"),
         supply=body.text("supply", longest=200),
-        budget=_budget(body),
+        budget=budget,
         subject_hash=body.text("subject_hash", longest=64),
+        attempts=attempts,
+        review_minutes=review_minutes,
     )
     body.finish()
     return verdict
 
 
-def _budget(body: Reader) -> tuple[str, str] | None:
+def _limits(body: Reader) -> tuple[tuple[str, str] | None, int, int]:
+    """(money as (currency, amount) or None, attempts, minutes of reviewers): one of them, where `budget` is there."""
     if not body.has("budget"):
-        return None
+        return None, 0, 0
     limit = body.nested("budget")
+    counts = [limit.whole(name, 1, LARGEST_COUNT) or 0 if limit.has(name) else 0 for name in COUNTS]
+    money = _money(limit) if not any(limit.has(name) for name in COUNTS) else None
+    limit.close()
+    return money, counts[0], counts[1]
+
+
+def _money(limit: Reader) -> tuple[str, str]:
     currency, amount = limit.text("currency", required=True), limit.text("amount", required=True)
     if currency and not CURRENCY.fullmatch(currency):
         limit.refuse("currency", "must be three capital letters, such as CNY")
     if amount and not AMOUNT.fullmatch(amount):
         limit.refuse("amount", "must be a decimal text, such as 250.00")
-    limit.close()
     return currency, amount

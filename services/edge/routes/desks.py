@@ -27,9 +27,13 @@ DECIDE_SCHEMA: dict[str, Any] = {
         "budget": {
             "type": "object",
             "additionalProperties": False,
-            "required": ["currency", "amount"],
-            "properties": {"currency": TEXT, "amount": TEXT},
-            "description": "With raise_budget: the new hard limit.",
+            "properties": {
+                "currency": TEXT,
+                "amount": TEXT,
+                "attempts": {"type": "integer", "minimum": 1},
+                "review_minutes": {"type": "integer", "minimum": 1},
+            },
+            "description": "With raise_budget: the new hard limit of what is refused; of money, currency and amount.",
         },
         "supply": {**TEXT, "description": "With reroute: the supply that makes it."},
         "subject_hash": {**TEXT, "description": "What was looked at; another subject by now is a conflict."},

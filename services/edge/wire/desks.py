@@ -83,6 +83,8 @@ def decision(tenant: str, review_id: str, who: str, verdict: Verdict) -> review_
         budget=_limit(verdict),
         supply_id=verdict.supply,
         subject_hash=verdict.subject_hash,
+        attempts=verdict.attempts,
+        review_minutes=verdict.review_minutes,
     )
 
 

@@ -60,6 +60,9 @@ def verdict_from_proto(request: review_service_pb2.DecideRequest) -> Verdict:
     """What a person decided. Fault validation_failed without a decision or a name."""
     if request.decision == review_pb2.DECISION_UNSPECIFIED:
         raise Fault.invalid(("/decision", "is required"))
+    for name in ("attempts", "review_minutes"):
+        if getattr(request, name) < 0:
+            raise Fault.invalid((f"/budget/{name}", "must be above 0; 0 would be no limit at all"))
     if not request.decider:
         raise Fault.invalid(("/decider", "is required: a decision names who made it"))
     given = struct_to_dict(request.input)
@@ -72,6 +75,8 @@ def verdict_from_proto(request: review_service_pb2.DecideRequest) -> Verdict:
         given,
         request.supply_id,
         facts.money_json(money_from_proto(request.budget)) if request.HasField("budget") else None,
+        request.attempts,
+        request.review_minutes,
     )
 
 

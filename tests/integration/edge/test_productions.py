@@ -71,13 +71,13 @@ class Studio:
         told: dict[str, Any] = answer.json()
         return told
 
-    async def asked(self, run_id: str, node: str) -> dict[str, Any]:
-        """The review of that node, once it waits."""
+    async def asked(self, run_id: str, node: str, kind: str = "") -> dict[str, Any]:
+        """The review of that node, and of that kind if one is named, once it waits."""
         found: list[dict[str, Any]] = []
 
         async def waits() -> bool:
             listed = (await self.client.get(REVIEWS, params={"run": run_id})).json()["reviews"]
-            found[:] = [item for item in listed if item["node"] == node]
+            found[:] = [item for item in listed if item["node"] == node and kind in ("", item["kind"])]
             return bool(found)
 
         await eventually_async(waits)
@@ -253,6 +253,35 @@ async def test_a_limit_is_raised_by_a_decision(studio: Studio) -> None:
     await studio.becomes(run_id, "succeeded")
     budget = (await studio.client.get(f"/v1/operator/budgets/run%3A{run_id}")).json()
     assert (budget["hard"]["cost"], budget["held"]["cost"]["amount"]) == (limit, "0.00")
+
+
+async def test_minutes_and_attempts_stop_and_ask(studio: Studio) -> None:
+    """COST-10: over the real ledger a look is held, booked from its claim, and refused where no minutes are left; so
+    are attempts; each asks for exactly what it lacks, and goes on once a person has raised that."""
+    document = episode() | {"budget": {"currency": "CNY", "cost": "100.00", "attempts": 3, "review_minutes": 10}}
+    run_id = (await studio.create(document))["id"]
+    path = f"/v1/operator/budgets/run%3A{run_id}"
+    approved = await studio.asked(run_id, "approved")
+    assert (await studio.client.get(path)).json()["held"]["review_minutes"] == 10
+    await studio.client.post(f"{REVIEWS}/{approved['id']}/claim", json={"who": "lena"})
+    await studio.decide(approved, "approve")
+    attempts = await studio.asked(run_id, "film", "budget")
+    assert "is limited to 3 attempts" in attempts["cause"]
+    money = {"decision": "raise_budget", "budget": {"currency": "CNY", "amount": "900.00"}}
+    refused = await studio.client.post(f"{REVIEWS}/{attempts['id']}/decide", json=money)
+    problem = check(refused, 422, "validation_failed")
+    assert [error["pointer"] for error in problem["errors"]] == ["/budget"]
+    await studio.decide(attempts, "raise_budget", budget={"attempts": 9})
+    minutes = await studio.asked(run_id, "release", "budget")
+    assert "Attempts so far: 1 for release, film" in minutes["question"]
+    assert (await studio.run(run_id))["status"] == "running"
+    await studio.decide(minutes, "raise_budget", budget={"review_minutes": 60})
+    await studio.decide(await studio.asked(run_id, "release", "gate"), "approve")
+    await studio.becomes(run_id, "succeeded")
+    budget = (await studio.client.get(path)).json()
+    assert (budget["spent"]["attempts"], budget["spent"]["review_minutes"]) == (3, 2)
+    assert (budget["held"]["attempts"], budget["held"]["review_minutes"]) == (0, 0)
+    assert (await studio.client.get("/v1/operator/budgets:check")).json()["mismatches"] == []
 
 
 async def test_strangers_and_users_at_the_desks(studio: Studio) -> None:

@@ -196,7 +196,7 @@ def test_a_watcher_of_a_production_sees_its_events() -> None:
 
 
 def test_reviews_are_listed_shown_claimed_and_decided() -> None:
-    """HUMAN-1, HUMAN-2: the context pack with the commands that decide; what was said and nothing else is sent."""
+    """HUMAN-1, HUMAN-2, COST-10: the context pack with the commands that decide; what was said alone is sent."""
     asked = a_review()
     pages = [{"reviews": [], "next_page_token": "1"}, {"reviews": [asked], "next_page_token": ""}]
     said = invoke(review, FakeServer(Turns(REVIEWS, pages)), "list", "--run", "R1")
@@ -219,6 +219,8 @@ def test_reviews_are_listed_shown_claimed_and_decided() -> None:
         ("POST", f"{REVIEWS}/Q1/claim", {"who": "ann"}),
         ("POST", f"{REVIEWS}/Q1/decide", {**body, "budget": {"currency": "CNY", "amount": "250.00"}}),
     ]
+    assert invoke(review, server, "decide", "Q1", "raise_budget", "--review-minutes", "240").exit_code == 0
+    assert server.asked[-1][2] == {"decision": "raise_budget", "budget": {"review_minutes": 240}}
     for wrong in (["decide", "Q1", "perhaps"], ["decide", "Q1", "raise_budget", "--budget", "250"]):
         assert invoke(review, server, *wrong).exit_code == output.WRONG_USE
 

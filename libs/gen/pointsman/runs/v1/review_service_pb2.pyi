@@ -158,6 +158,8 @@ class DecideRequest(_message.Message):
     SUPPLY_ID_FIELD_NUMBER: _builtins.int
     SUBJECT_HASH_FIELD_NUMBER: _builtins.int
     TENANT_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
+    REVIEW_MINUTES_FIELD_NUMBER: _builtins.int
     review_id: _builtins.str
     """Required. The review."""
     decision: _review_pb2.Decision.ValueType
@@ -172,6 +174,10 @@ class DecideRequest(_message.Message):
     """The hash that was looked at; a review whose subject is another by now is refused with `conflict`. Empty = any."""
     tenant: _builtins.str
     """Only if it is this tenant's; empty = any."""
+    attempts: _builtins.int
+    """With RAISE_BUDGET, where attempts are refused: the new hard limit."""
+    review_minutes: _builtins.int
+    """With RAISE_BUDGET, where minutes of reviewers are refused: the new hard limit."""
     @_builtins.property
     def input(self) -> _struct_pb2.Struct:
         """With CHANGE_INPUT: fields that are merged into the input of the node in question; `node` names it where the review
@@ -180,7 +186,7 @@ class DecideRequest(_message.Message):
 
     @_builtins.property
     def budget(self) -> _money_pb2.Money:
-        """With RAISE_BUDGET: the new hard limit."""
+        """With RAISE_BUDGET, where money is refused: the new hard limit."""
 
     def __init__(
         self,
@@ -194,10 +200,12 @@ class DecideRequest(_message.Message):
         supply_id: _builtins.str = ...,
         subject_hash: _builtins.str = ...,
         tenant: _builtins.str = ...,
+        attempts: _builtins.int = ...,
+        review_minutes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "input", b"input"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "comment", b"comment", "decider", b"decider", "decision", b"decision", "input", b"input", "review_id", b"review_id", "subject_hash", b"subject_hash", "supply_id", b"supply_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "budget", b"budget", "comment", b"comment", "decider", b"decider", "decision", b"decision", "input", b"input", "review_id", b"review_id", "review_minutes", b"review_minutes", "subject_hash", b"subject_hash", "supply_id", b"supply_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
