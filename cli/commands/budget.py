@@ -67,6 +67,8 @@ def show(session: Session, budget_id: str, as_json: bool) -> None:
 @click.option("--attempts", type=int, help="Hard limit of attempts at providers.")
 @click.option("--review-minutes", type=int, help="Hard limit of reviewers' minutes.")
 @click.option("--soft-cost", help="Soft limit of money: it warns once.")
+@click.option("--soft-attempts", type=int, help="Soft limit of attempts.")
+@click.option("--soft-review-minutes", type=int, help="Soft limit of reviewers' minutes.")
 @click.option("--deadline", default="", help="RFC 3339 time after which nothing is held.")
 @json_option
 @pass_session
@@ -95,6 +97,8 @@ def create(
 @click.option("--attempts", type=int, help="New hard limit of attempts; 0: none.")
 @click.option("--review-minutes", type=int, help="New hard limit of reviewers' minutes; 0: none.")
 @click.option("--soft-cost", help="New soft limit of money; 0: none.")
+@click.option("--soft-attempts", type=int, help="New soft limit of attempts; 0: none.")
+@click.option("--soft-review-minutes", type=int, help="New soft limit of reviewers' minutes; 0: none.")
 @click.option("--deadline", default="", help="New deadline.")
 @json_option
 @pass_session
@@ -193,10 +197,8 @@ def _said(values: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def _limits(
-    cost: str | None, attempts: int | None, review_minutes: int | None, soft_cost: str | None
-) -> dict[str, dict[str, Any]]:
-    hard = {"cost": cost, "attempts": attempts, "review_minutes": review_minutes}
-    named = {"hard": {name: value for name, value in hard.items() if value is not None}}
-    named["soft"] = {} if soft_cost is None else {"cost": soft_cost}
-    return {part: limit for part, limit in named.items() if limit}
+def _limits(**flags: Any) -> dict[str, dict[str, Any]]:
+    """`cost` … are hard limits, `soft_cost` … soft ones; None = not named."""
+    hard = {name: flags[name] for name in DIMENSIONS if flags[name] is not None}
+    soft = {name: flags[f"soft_{name}"] for name in DIMENSIONS if flags[f"soft_{name}"] is not None}
+    return {part: limit for part, limit in (("hard", hard), ("soft", soft)) if limit}

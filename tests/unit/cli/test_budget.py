@@ -44,6 +44,10 @@ def test_a_budget_is_raised_by_what_is_named_alone() -> None:
     assert (said.exit_code, json.loads(said.output)["id"]) == (0, "ep/1")
     assert server.asked == [("POST", path, {"reason": "Ann: more takes", "hard": {"cost": "30.00"}})]
     assert invoke(budget, server, "raise", "ep/1", "--cost", "30.00").exit_code == 2
+    soft = ("--review-minutes", "120", "--soft-review-minutes", "90", "--soft-attempts", "0")
+    assert invoke(budget, server, "raise", "ep/1", *soft, "--reason", "Ann").exit_code == 0
+    limits = {"hard": {"review_minutes": 120}, "soft": {"attempts": 0, "review_minutes": 90}}
+    assert server.asked[-1] == ("POST", path, {"reason": "Ann", **limits})
 
 
 def test_create_show_and_entries() -> None:
