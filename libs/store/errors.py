@@ -5,6 +5,7 @@
 | the server is away, starting, stopping, full, too slow; no connection became free | governance_backend_down |
 | deadlock or serialization failure, retries used up | revision_conflict |
 | a uniqueness or exclusion rule refused the row | conflict, with metadata `constraint` |
+| a text holds a NUL character, which PostgreSQL keeps in no text and in no document | validation_failed |
 | anything else (a wrong statement, a wrong type) | itself: a bug is not a Fault |
 """
 
@@ -16,6 +17,7 @@ from libs.faults.fault import Fault
 
 RETRYABLE_STATES = frozenset({"40001", "40P01"})  # serialization failure, deadlock: the whole unit may run again
 REFUSED_STATES = frozenset({"23505", "23P01"})  # unique, exclusion
+NUL_STATES = frozenset({"22021", "22P05"})  # in a text; in a document, where it is spelt out
 LOCK_TIMEOUT = "55P03"
 # 08 connection, 53 out of resources, 55P03 lock timeout, 57 operator intervention (cancel, shutdown, starting up)
 AWAY_STATES = ("08", "53", LOCK_TIMEOUT, "57")
@@ -50,6 +52,8 @@ def translate(error: BaseException) -> BaseException:
     if state in REFUSED_STATES:
         constraint = _constraint(error)
         return Fault.of("conflict", f"an equal row exists ({constraint})", metadata={"constraint": constraint})
+    if state in NUL_STATES:
+        return Fault.of("validation_failed", "a text holds a NUL character, and none can be kept")
     if state.startswith(AWAY_STATES):
         return Fault.of("governance_backend_down", f"the database cannot serve now (SQLSTATE {state})")
     if isinstance(error, PoolTimeoutError):

@@ -97,6 +97,15 @@ async def test_a_pooled_connection_forgets_that_it_read(database: Database) -> N
         assert (await tx.execute(text("SHOW transaction_isolation"))).scalar_one() == "read committed"
 
 
+@pytest.mark.parametrize("row", [{"id": "a\x00b"}, {"id": "a", "body": {"name": "a\x00b"}}])
+async def test_a_nul_character_is_refused_and_no_bug(database: Database, row: dict[str, Any]) -> None:
+    """EDG-3: a NUL in a text or a document, which callers over gRPC may send anywhere, is theirs to mend."""
+    with pytest.raises(Fault) as caught:
+        async with database.unit() as tx:
+            await add(tx, **row)
+    assert caught.value.code == "validation_failed"
+
+
 async def test_an_equal_row_is_a_conflict(database: Database) -> None:
     """ERR-2: a broken uniqueness rule becomes `conflict` and names the constraint; nothing of the row is told."""
     async with database.unit() as tx:
