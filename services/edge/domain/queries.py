@@ -16,18 +16,20 @@ VISIBLE = re.compile(r"[!-~]+")
 
 
 def page_size(text: str | None, name: str = "page_size") -> int:
-    """1..1000, default 100."""
-    return int(number(text, name, DEFAULT_PAGE, 1, LARGEST_PAGE))
+    """1..1000, default 100. Fault validation_failed, also for a fraction."""
+    if text is None or text == "":
+        return DEFAULT_PAGE
+    size = int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else 0
+    if not 1 <= size <= LARGEST_PAGE:
+        raise Fault.invalid((f"/query/{name}", f"must be a whole number between 1 and {LARGEST_PAGE}"))
+    return size
 
 
 def number(text: str | None, name: str, default: float, least: float, most: float) -> float:
     """A number within bounds. Fault validation_failed with the pointer `/query/NAME`."""
     if text is None or text == "":
         return default
-    try:
-        value = float(text) if re.fullmatch(r"\d{1,15}(\.\d{1,9})?", text, re.ASCII) else least - 1
-    except ValueError:
-        value = least - 1
+    value = float(text) if re.fullmatch(r"\d{1,15}(\.\d{1,9})?", text, re.ASCII) else least - 1
     if not least <= value <= most:
         raise Fault.invalid((f"/query/{name}", f"must be a number between {least:g} and {most:g}"))
     return value

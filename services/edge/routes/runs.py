@@ -156,7 +156,7 @@ class RunRoutes:
     async def events(self, asked: Asked) -> Response:
         """Events after a cursor."""
         after = queries.cursor(asked.query("after"), "after")
-        size = int(queries.number(asked.query("limit"), "limit", queries.DEFAULT_PAGE, 1, queries.LARGEST_PAGE))
+        size = queries.page_size(asked.query("limit"), "limit")
         events = await self._runs.events(asked.tenant, asked.path("run_id"), after, size)
         await self._reveal.events(asked.tenant, events)
         return answer(shapes.EventPage(events))

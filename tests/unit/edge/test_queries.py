@@ -17,6 +17,14 @@ def test_numbers_are_plain(text: str) -> None:
     assert caught.value.errors[0].pointer == "/query/n"
 
 
+@pytest.mark.parametrize("text", ["1.5", "100.0", "0", "1001", "9" * 30, "-1", "all"])
+def test_a_page_is_of_whole_rows(text: str) -> None:
+    """EDG-2: a size that is none is refused by the name of its parameter, not rounded in silence."""
+    with pytest.raises(Fault) as caught:
+        queries.page_size(text, "limit")
+    assert caught.value.errors[0].pointer == "/query/limit"
+
+
 def test_defaults_and_bounds() -> None:
     """EDG-2: nothing said is the default; bounds are part of what may be said."""
     assert (queries.page_size(None), queries.page_size(""), queries.page_size("1000")) == (100, 100, 1000)
