@@ -49,10 +49,10 @@ def usage_of(said: msgspec.Raw | None, tokens: Tokens) -> dict[str, Any]:
     """The provider's own `usage`, completed by what we know; empty where nothing is known."""
     usage: dict[str, Any] = _decode(said) if said and bytes(said) not in NOTHING else {}
     if tokens.input is not None or tokens.output is not None:
-        made, taken = tokens.input or 0, tokens.output or 0
-        usage.setdefault("prompt_tokens", made)
-        usage.setdefault("completion_tokens", taken)
-        usage.setdefault("total_tokens", made + taken)
+        read, written = tokens.input or 0, tokens.output or 0
+        usage.setdefault("prompt_tokens", read)
+        usage.setdefault("completion_tokens", written)
+        usage.setdefault("total_tokens", read + written)
     _detail(usage, "prompt_tokens_details", "cached_tokens", tokens.cached_input)
     _detail(usage, "completion_tokens_details", "reasoning_tokens", tokens.reasoning)
     return usage

@@ -13,7 +13,7 @@ from libs.telemetry.correlation import bind
 from services.edge.app.authenticate import Authenticator
 from services.edge.app.request_quotas import RequestQuotas
 from services.edge.domain.keys import check_scope
-from services.edge.routes.operations import Asked, Operation
+from services.edge.routes.operations import Asked, Operation, plain
 
 ROUTE = "pointsman.route"
 REQUEST_ID = "pointsman.request_id"
@@ -96,7 +96,7 @@ class Paths:
         paths: dict[str, list[Operation]] = {}
         for operation in operations:
             paths.setdefault(operation.path, []).append(operation)
-        gates = {path: Gate(_plain(path), found, authenticator, quotas) for path, found in paths.items()}
+        gates = {path: Gate(plain(path), found, authenticator, quotas) for path, found in paths.items()}
         self._literal = {path: gate for path, gate in gates.items() if "{" not in path}
         others = [Route(path, gate) for path, gate in gates.items() if path not in self._literal]
         self._router = Router(others, redirect_slashes=False, default=unknown)
@@ -107,8 +107,3 @@ class Paths:
             await self._router(scope, receive, send)
         else:
             await gate(scope, receive, send)
-
-
-def _plain(path: str) -> str:
-    """The path as it stands in documents: `{id:path}` reads `{id}`."""
-    return path.replace(":path}", "}")

@@ -6,12 +6,14 @@ from starlette.responses import Response
 
 from libs.blobs.blob import Blobs
 from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
 from libs.telemetry.metrics import Metrics
 from services.edge.app.authenticate import Authenticator
 from services.edge.domain import openai_answers, openai_requests, openai_shapes
 from services.edge.domain.call_headers import headers_of
 from services.edge.domain.calls import Receipt
 from services.edge.domain.openai_requests import Chat
+from services.edge.domain.shapes import ArtifactRef
 from services.edge.routes import call_schemas
 from services.edge.routes.answers import answer
 from services.edge.routes.calling import Calling, call_id_of, left
@@ -29,7 +31,7 @@ class OpenAiRoutes:
         authenticator: Authenticator,
         metrics: Metrics,
         *,
-        clock: Any,
+        clock: Clock,
         check_s: float,
     ) -> None:
         self._calling = calling
@@ -127,7 +129,7 @@ class OpenAiRoutes:
         )  # fmt: skip
 
 
-def _only_artifact(receipt: Receipt) -> Any:
+def _only_artifact(receipt: Receipt) -> ArtifactRef:
     if not receipt.artifacts:
         raise Fault.of("malformed_reply", "the call ended well, but nothing was spoken")
     return receipt.artifacts[0]

@@ -10,7 +10,7 @@ from libs.faults.registry import CODES
 from services.edge.problems import MEDIA_TYPE, speaks_openai
 from services.edge.routes.docs_page import render
 from services.edge.routes.input_schemas import SCHEMAS
-from services.edge.routes.operations import ANY, JSON, Asked, Operation
+from services.edge.routes.operations import ANY, JSON, Asked, Operation, Parameter, plain
 
 VERSION = "1.0.0"
 PROBLEM: dict[str, Any] = {
@@ -80,7 +80,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     _, components = msgspec.json.schema_components(shapes, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        path = operation.path.replace(":path}", "}")
+        path = plain(operation.path)
         paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, path)
     return {
         "openapi": "3.1.0",
@@ -123,7 +123,7 @@ def _in_path(path: str) -> Iterable[dict[str, Any]]:
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def _parameter(item: Any) -> dict[str, Any]:
+def _parameter(item: Parameter) -> dict[str, Any]:
     return {"name": item.name, "in": item.where, "description": item.tells, "schema": item.schema}
 
 

@@ -99,6 +99,11 @@ class Operation:
         return bool(self.scopes & INVOKERS)
 
 
+def plain(path: str) -> str:
+    """The path as it stands in documents: `{id:path}` reads `{id}`."""
+    return path.replace(":path}", "}")
+
+
 TEXT = {"type": "string"}
 PAGING = (
     Parameter("page_size", "At most this many.", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),

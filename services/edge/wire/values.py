@@ -1,5 +1,6 @@
 """Values that all shapes share."""
 
+from datetime import datetime
 from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -23,7 +24,7 @@ def amount(money: MoneyProto) -> shapes.Amount | None:
     return shapes.Amount(told["currency"], told["amount"])
 
 
-def moment(stamp: Timestamp) -> Any:
+def moment(stamp: Timestamp) -> datetime | None:
     """Aware, in UTC; None where no time was said."""
     return time_from_proto(stamp)
 
