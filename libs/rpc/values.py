@@ -1,6 +1,7 @@
 """Values that every contract shares, between the wire and our own: money, JSON objects, times.
 
-Total in both directions; an absent message is None on our side.
+Total in both directions; an absent message is None on our side. What a message can hold and nothing of ours can, such
+as NaN in an object or the year 20000, is refused by Fault validation_failed: it came from a caller.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from google.protobuf.struct_pb2 import Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.type.money_pb2 import Money as MoneyProto
 
+from libs.faults.fault import Fault
 from libs.kernel.canonical import plain
 from libs.kernel.money import NANOS_PER_UNIT, Money
 
@@ -47,7 +49,7 @@ def _json_of(value: Value) -> Any:
 
 def _number(value: float) -> int | float:
     if not isfinite(value):
-        raise ValueError(f"{value} is no number of JSON")
+        raise Fault.of("validation_failed", f"{value} is no number of JSON")
     return int(value) if value.is_integer() and abs(value) < WHOLE_BELOW else value
 
 
@@ -105,11 +107,17 @@ def seconds_of(duration: Duration) -> float:
     return duration.seconds + duration.nanos / NANOS_PER_UNIT
 
 
-def time_from_proto(stamp: Timestamp) -> datetime | None:
-    """Aware, in UTC; None where no time was said. (The epoch itself reads as no time: nothing of ours is that old.)"""
+def time_from_proto(stamp: Timestamp, at: str = "") -> datetime | None:
+    """Aware, in UTC; None where no time was said. (The epoch itself reads as no time: nothing of ours is that old.)
+
+    Fault validation_failed that points `at` a time that no calendar has.
+    """
     if stamp.seconds == 0 and stamp.nanos == 0:
         return None
-    return moment_of(stamp)
+    try:
+        return moment_of(stamp)
+    except (OverflowError, ValueError):
+        raise Fault.invalid((at, "is a time that no calendar has")) from None
 
 
 def moment_of(stamp: Timestamp) -> datetime:

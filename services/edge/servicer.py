@@ -4,7 +4,7 @@ from typing import Any
 
 from libs.kernel.world import World
 from libs.rpc.paging import page_size
-from libs.rpc.values import time_from_proto
+from libs.rpc.values import seconds_of, time_from_proto
 from pointsman.edge.v1 import key_service_pb2 as pb
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceServicer
 from services.edge.app.authenticate import Authenticator
@@ -32,7 +32,7 @@ class KeyServicer(KeyServiceServicer):
 
     async def CreateKey(self, request: pb.CreateKeyRequest, context: Any) -> pb.CreateKeyResponse:
         """Makes a key; its secret is shown once."""
-        expires_at = time_from_proto(request.expire_time)
+        expires_at = time_from_proto(request.expire_time, "/expire_time")
         scopes = list(request.scopes)
         key, text = await create_key(self._store, self._world, self._random, request.tenant, scopes, expires_at)
         return pb.CreateKeyResponse(key=key_to_proto(key), secret=text)
@@ -50,7 +50,7 @@ class KeyServicer(KeyServiceServicer):
 
     async def RotateKey(self, request: pb.RotateKeyRequest, context: Any) -> pb.RotateKeyResponse:
         """Gives a key a new secret; the old one may live on for a while."""
-        grace_s = request.grace.ToTimedelta().total_seconds()
+        grace_s = seconds_of(request.grace)
         key, text = await rotate_key(
             self._store, self._authenticator, self._world, self._random, request.key_id, grace_s
         )

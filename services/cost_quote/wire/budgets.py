@@ -1,9 +1,5 @@
 """Messages of `BudgetService` to domain values and back."""
 
-from datetime import datetime
-
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.rpc.values import money_from_proto, money_to_proto, stamp_of, time_from_proto, time_to_proto
@@ -53,7 +49,7 @@ def declaration_from_proto(message: pb.Budget) -> Declaration:
         soft=soft,
         hard_currency=hard_currency,
         soft_currency=soft_currency,
-        deadline_at=_moment(message.deadline_time, "/budget/deadline_time"),
+        deadline_at=time_from_proto(message.deadline_time, "/budget/deadline_time"),
     )
 
 
@@ -68,7 +64,7 @@ def change_from_proto(message: service_pb.ChangeLimitsRequest) -> ChangeAsk:
         soft=soft if message.HasField("soft") else None,
         hard_currency=hard_currency,
         soft_currency=soft_currency,
-        deadline_at=_moment(message.deadline_time, "/deadline_time"),
+        deadline_at=time_from_proto(message.deadline_time, "/deadline_time"),
         request_id=message.request_id,
     )
 
@@ -211,10 +207,3 @@ def _limit(message: pb.Amounts, at: str) -> tuple[Amounts, str]:
 
 def _most(name: str) -> int:
     return MOST * 10**9 if name == "cost" else MOST
-
-
-def _moment(stamp: Timestamp, at: str) -> datetime | None:
-    try:
-        return time_from_proto(stamp)
-    except (OverflowError, ValueError):
-        raise Fault.invalid((at, "is a time that no calendar has")) from None

@@ -1,7 +1,7 @@
 """Verifications."""
 
 from libs.faults.fault import Fault
-from libs.rpc.values import money_to_proto, time_to_proto
+from libs.rpc.values import money_to_proto, seconds_of, time_to_proto
 from pointsman.routing.v1 import catalog_service_pb2, verification_pb2
 from services.routing.domain.verification import Trial, Verification, VerificationState
 
@@ -17,7 +17,7 @@ def asked_from_proto(message: catalog_service_pb2.VerifySupplyRequest) -> tuple[
     missing = [name for name in ("supply_id", "request_id") if not getattr(message, name)]
     if missing:
         raise Fault.invalid(*((f"/{name}", "is required") for name in missing))
-    wait_s = message.wait.ToTimedelta().total_seconds()
+    wait_s = seconds_of(message.wait)
     if wait_s < 0:
         raise Fault.invalid(("/wait", "must not be negative"))
     return message.supply_id, message.request_id, wait_s

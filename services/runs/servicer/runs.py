@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from libs.rpc.paging import page_size
+from libs.rpc.values import seconds_of
 from pointsman.runs.v1 import run_pb2
 from pointsman.runs.v1 import runs_service_pb2 as pb
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
@@ -14,7 +15,7 @@ from services.runs.app.find_run import find_run
 from services.runs.app.hub import Hub
 from services.runs.app.join_run import join_run
 from services.runs.app.list_runs import list_runs
-from services.runs.app.measure_levels import WATCHED, Measure
+from services.runs.app.measure_levels import Measure
 from services.runs.app.plans import Plans
 from services.runs.app.read_run import read_run
 from services.runs.app.redrive_run import preview as preview_redrive
@@ -22,7 +23,7 @@ from services.runs.app.redrive_run import redrive_run, total
 from services.runs.app.stream_events import list_events, stream_events
 from services.runs.domain.run import Event, Run
 from services.runs.wire import runs as wire
-from services.runs.wire.levels import levels_to_proto
+from services.runs.wire.levels import levels_to_proto, window_from_proto
 
 
 def _batch(events: Sequence[Event]) -> pb.StreamRunEventsResponse:
@@ -89,7 +90,7 @@ class RunsServicer(RunsServiceServicer):
 
     async def JoinRun(self, request: pb.JoinRunRequest, context: Any) -> pb.JoinRunResponse:
         """Waits until a Run is terminal or paused."""
-        timeout_s = request.timeout.ToTimedelta().total_seconds()
+        timeout_s = seconds_of(request.timeout)
         run = await join_run(self._hub, request.tenant, request.run_id, timeout_s)
         return pb.JoinRunResponse(run=self._told(run))
 
@@ -131,8 +132,7 @@ class RunsServicer(RunsServiceServicer):
 
     async def GetServiceLevels(self, request: pb.GetServiceLevelsRequest, context: Any) -> pb.GetServiceLevelsResponse:
         """How well productions go."""
-        window = request.window.ToTimedelta() if request.HasField("window") else WATCHED
-        return levels_to_proto(await self._measure.levels(window))
+        return levels_to_proto(await self._measure.levels(window_from_proto(request)))
 
     async def StreamRunEvents(
         self, request: pb.StreamRunEventsRequest, context: Any

@@ -1,14 +1,28 @@
-"""Domain -> proto for figures of how well productions go, and nothing else."""
+"""Domain <-> proto for figures of how well productions go, and nothing else."""
 
+from datetime import timedelta
 from decimal import Decimal
 
+from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from libs.rpc.values import money_to_proto
+from libs.rpc.values import money_to_proto, seconds_of
 from pointsman.runs.v1 import runs_service_pb2 as pb
-from services.runs.app.measure_levels import Levels
+from services.runs.app.measure_levels import WATCHED, Levels
 from services.runs.domain.service_levels import Figures
 
 EXACT = Decimal("0.000000001")
+LONGEST_S = 90 * 86_400
+"""What the edge offers: nobody looks further back."""
+
+
+def window_from_proto(message: pb.GetServiceLevelsRequest) -> timedelta:
+    """How far to look back; a day where nothing is said. Fault validation_failed."""
+    if not message.HasField("window"):
+        return WATCHED
+    asked_s = seconds_of(message.window)
+    if not 0 < asked_s <= LONGEST_S:
+        raise Fault.invalid(("/window", f"must be more than 0 and at most {LONGEST_S} seconds"))
+    return timedelta(seconds=asked_s)
 
 
 def levels_to_proto(levels: Levels) -> pb.GetServiceLevelsResponse:

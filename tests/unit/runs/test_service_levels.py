@@ -5,13 +5,17 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
+from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.telemetry.metrics import Metrics
+from pointsman.runs.v1 import runs_service_pb2 as pb
 from services.runs.app.measure_levels import Levels, Measure
 from services.runs.domain.desks import DeskChanges
 from services.runs.domain.service_levels import ALL, Outcome
 from services.runs.domain.trends import LAST, worsened
+from services.runs.wire.levels import window_from_proto
 from tests.support.worlds import START
 from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED
 from tests.unit.runs.house import House
@@ -203,3 +207,12 @@ async def test_a_run_that_is_not_what_its_events_tell_is_told() -> None:
     assert (told.rebuilt, told.checked) == (0, 1)
     await measuring(home).watch()
     assert home.alerts.told == [("invariant_violated", "runs")]
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 90 * 86_400 + 1, 2**62])
+def test_a_window_that_cannot_be_is_refused(seconds: int) -> None:
+    """SLO-1: figures go back 90 days at most, however they are asked for; without a word, one day."""
+    with pytest.raises(Fault) as caught:
+        window_from_proto(pb.GetServiceLevelsRequest(window=Duration(seconds=seconds)))
+    assert caught.value.errors[0].pointer == "/window"
+    assert window_from_proto(pb.GetServiceLevelsRequest()) == DAY

@@ -798,7 +798,7 @@ class GetServiceLevelsRequest(_message.Message):
     WINDOW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def window(self) -> _duration_pb2.Duration:
-        """Of Runs created within this time up to now; absent = a day."""
+        """Of Runs created within this time up to now, 90 days at most; absent = a day."""
 
     def __init__(
         self,
