@@ -4,8 +4,8 @@ Laws of this file:
 - one group is in flight; whoever asks meanwhile, or in the turn of the event loop in which a group sets out, travels
   together in the next. A lone caller waits for nobody;
 - a caller that went away before its group set out is left out; one that goes later changes nothing for the others;
-- an error that befell the whole group (`shared`; by default any Fault) is everybody's. Another may be one member's own:
-  the group is asked again one by one, and each gets its own.
+- an error that befell the whole group (`shared`; by default any Fault but validation_failed) is everybody's. Another
+  may be one member's own: the group is asked again one by one, and each gets its own.
 """
 
 import asyncio
@@ -19,8 +19,9 @@ Answer = TypeVar("Answer")
 GROUP_MAX = 256
 
 
-def _is_fault(error: Exception) -> bool:
-    return isinstance(error, Fault)
+def _befell_all(error: Exception) -> bool:
+    """What cannot be taken is what one of them asked: a NUL in its text, for one."""
+    return isinstance(error, Fault) and error.code != "validation_failed"
 
 
 class Gathering(Generic[Ask, Answer]):
@@ -34,7 +35,7 @@ class Gathering(Generic[Ask, Answer]):
         work: Callable[[Sequence[Ask]], Awaitable[Sequence[Answer | Exception]]],
         identity: Callable[[Ask], Hashable],
         most: int = GROUP_MAX,
-        shared: Callable[[Exception], bool] = _is_fault,
+        shared: Callable[[Exception], bool] = _befell_all,
     ) -> None:
         self._work = work
         self._identity = identity

@@ -76,6 +76,21 @@ async def test_one_bad_member_spoils_no_other() -> None:
     assert work.groups == [["a", "bad", "c", "fault"], ["a"], ["bad"], ["c"], ["fault"]]
 
 
+async def test_what_cannot_be_taken_is_one_members_own() -> None:
+    """CAP-1: a member whose text the store refuses is told so, and those beside it are answered."""
+
+    async def work(asks: Sequence[str]) -> list[str]:
+        if "a\0b" in asks:
+            raise Fault.of("validation_failed", "a text holds a NUL character")
+        return list(asks)
+
+    group: Gathering[str, str] = Gathering(work, lambda ask: ask)
+    found = await asyncio.gather(*map(group.ask, ("a", "a\0b", "c")), return_exceptions=True)
+    assert (found[0], found[2]) == ("a", "c")
+    assert isinstance(found[1], Fault)
+    assert found[1].code == "validation_failed"
+
+
 async def test_a_store_that_is_away_refuses_the_whole_group() -> None:
     """CAP-12: a Fault of the store is everybody's, asked once."""
     work = Work()
