@@ -1,12 +1,28 @@
 """Who waits for which Run. One query a look serves every waiter of this process; own commits wake them at once."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from services.runs.app.readings import Readings
 from services.runs.ports import Runs
+
+
+@dataclass(slots=True)
+class _Watch:
+    """One Run that somebody waits for. Its news wake nobody who waits for another."""
+
+    watchers: int = 0
+    newest: int = 0
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def hear(self, sequence: int) -> None:
+        """The Run has an event of this sequence."""
+        if sequence > self.newest:
+            self.newest = sequence
+            self.news.set()
+            self.news = asyncio.Event()
 
 
 class Hub:
@@ -18,39 +34,40 @@ class Hub:
         self.readings = Readings(runs)
         """How those who were woken read."""
         self._hints = hints
-        self._known: dict[str, int] = {}
-        self._watchers: Counter[str] = Counter()
-        self._changed = asyncio.Condition()
+        self._watches: dict[str, _Watch] = {}
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """The Runs that somebody waits for."""
+        return frozenset(self._watches)
 
     @contextmanager
     def watching(self, run_id: str) -> Iterator[None]:
         """While inside, the Run is part of the poll. Enter before the first read, so that nothing falls between."""
-        self._watchers[run_id] += 1
+        watch = self._watches.setdefault(run_id, _Watch())
+        watch.watchers += 1
         try:
             yield
         finally:
-            self._watchers[run_id] -= 1
-            if not self._watchers[run_id]:
-                del self._watchers[run_id]
-                self._known.pop(run_id, None)
+            watch.watchers -= 1
+            if not watch.watchers:
+                del self._watches[run_id]
 
     async def wait(self, run_id: str, after: int) -> None:
-        """Return once the Run is known to have an event above `after`."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._known.get(run_id, 0) > after)
+        """Return once the Run, which the caller is watching, is known to have an event above `after`."""
+        watch = self._watches[run_id]
+        while watch.newest <= after:
+            await watch.news.wait()
 
-    async def tell(self, run_id: str, sequence: int) -> None:
+    def tell(self, run_id: str, sequence: int) -> None:
         """This process has committed an event."""
-        if self._hints and run_id in self._watchers and sequence > self._known.get(run_id, 0):
-            async with self._changed:
-                self._known[run_id] = sequence
-                self._changed.notify_all()
+        if self._hints and (watch := self._watches.get(run_id)):
+            watch.hear(sequence)
 
     async def poll(self) -> None:
         """Look for events that others have committed."""
-        if not self._watchers:
+        if not self._watches:
             return
-        newest = await self._runs.last_sequences(list(self._watchers))
-        async with self._changed:
-            self._known.update({run_id: sequence for run_id, sequence in newest.items() if run_id in self._watchers})
-            self._changed.notify_all()
+        for run_id, sequence in (await self._runs.last_sequences(list(self._watches))).items():
+            if watch := self._watches.get(run_id):  # whoever watched it may have left meanwhile
+                watch.hear(sequence)

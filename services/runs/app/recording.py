@@ -33,7 +33,7 @@ class Recorder:
         after = applied(run, drafts, now)
         saved = await self._runs.save(after, drafts, now, desk_changes(run, after, drafts, now))
         if saved is not None:
-            await self._hub.tell(saved.id, saved.last_sequence)
+            self._hub.tell(saved.id, saved.last_sequence)
             for alert in alerts_of(run, drafts):
                 await self._alerts.tell(alert, f"/v1/runs/{saved.id}")
         return saved

@@ -300,7 +300,22 @@ async def test_nobody_is_watched_after_leaving() -> None:
     stream = stream_events(house.hub, "a", run.id, 0)
     await anext(stream)
     await stream.aclose()
-    assert not house.hub._watchers
+    assert not house.hub.watched
+
+
+async def test_news_of_one_run_wake_nobody_who_waits_for_another() -> None:
+    """SSE-4: an idle stream costs nothing while other Runs have events: it is not even woken to look."""
+    house = Generations()
+    one, other = await house.create(), await house.create()
+    with house.hub.watching(one.id), house.hub.watching(other.id):
+        idle = house.hub.wait(other.id, other.last_sequence)
+        news = idle.send(None)  # run by hand up to what it waits for
+        waiting = asyncio.ensure_future(house.hub.wait(one.id, one.last_sequence))
+        await asyncio.sleep(0)
+        house.hub.tell(one.id, one.last_sequence + 1)
+        await waiting
+        assert not news.done()
+        idle.close()
 
 
 async def test_without_hints_the_poll_alone_ends_a_wait() -> None:
@@ -310,7 +325,7 @@ async def test_without_hints_the_poll_alone_ends_a_wait() -> None:
     quiet = Hub(house.runs, hints=False)
     with quiet.watching(run.id):
         waiting = asyncio.ensure_future(quiet.wait(run.id, 0))
-        await quiet.tell(run.id, 1)
+        quiet.tell(run.id, 1)
         await asyncio.sleep(0)
         assert not waiting.done()
         await quiet.poll()
