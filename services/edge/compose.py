@@ -91,7 +91,12 @@ class EdgeContext:
         self._database = database
         self.app = house.app()
         self.listener = Listener(
-            self.app, settings.http_host, settings.http_port, house.world.ids.ulid, settings.drain_s
+            self.app,
+            settings.http_host,
+            settings.http_port,
+            house.world.ids.ulid,
+            settings.drain_s,
+            settings.patience_s,
         )
         self.registrations: tuple[Registration, ...] = (
             (SERVICE, lambda server: add_KeyServiceServicer_to_server(house.key_servicer(), server)),

@@ -15,9 +15,10 @@ class Settings:
 
     `blobs` is a directory or an `s3://` address. `admin_key` empty means: the one in `data_directory`/admin.key, made
     if it is missing. Port 0 takes a free port. `key_cache_s` + `stream_check_s` bound how long a revoked key lives on;
-    their sum stays below 5 s (AUTH-1). `key_turn_s`: how long a request waits for another with its idempotency key;
-    `key_look_s`: how long a Run is looked for that may still come of a key. `links`: what opens a material to a
-    provider without a key; None = nothing does.
+    their sum stays below 5 s (AUTH-1). `patience_s`: how long a client may be silent within a request, and take for
+    its head. `key_turn_s`: how long a request waits for another with its idempotency key; `key_look_s`: how long a Run
+    is looked for that may still come of a key. `links`: what opens a material to a provider without a key; None =
+    nothing does.
     """
 
     database_url: str
@@ -33,6 +34,7 @@ class Settings:
     key_cache_s: float = 2.0
     stream_check_s: float = 2.5
     drain_s: float = 10.0
+    patience_s: float = 30.0
     key_turn_s: float = 5.0
     key_look_s: float = 2.0
     links: Links | None = None

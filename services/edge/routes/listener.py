@@ -62,11 +62,72 @@ class _Telling(HttpToolsProtocol):
             left()
 
 
-def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
+class _Waiting(_Telling):
+    """The same, but it does not wait for ever for a client that has begun a request, or a connection, and falls silent.
+
+    What waits for us (a body that nobody reads yet) is no silence of the client's.
+    """
+
+    patience_s: float
+    _in_head = False
+    _in_body = False
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """A client is here, and says nothing yet."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """More of a head must come in the time of its first bytes; more of a body begins the time anew."""
+        super().data_received(data)
+        if not (self._in_head or self._in_body):
+            self._wait_no_more()
+        elif self._in_body or self._timer is None:
+            self._wait()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """A body begins, if only an empty one."""
+        self._in_head, self._in_body = False, True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        self._in_body = False
+        super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more will come."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._wait_no_more()
+        if not self.transport.is_closing():
+            self._timer = self.loop.call_later(self.patience_s, self._impatient)
+
+    def _wait_no_more(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _impatient(self) -> None:
+        if self.flow.read_paused:
+            self._wait()
+        else:
+            self.transport.close()
+
+
+def _protocol(new_id: Callable[[], str], patience: float) -> type[HttpToolsProtocol]:
     """uvicorn's protocol, but bytes that are no HTTP get a problem too (EDG-3), and so does a head without end."""
 
-    class Protocol(_Telling):
-        _in_head = False
+    class Protocol(_Waiting):
+        patience_s = patience
         _head_bytes = 0
 
         def data_received(self, data: bytes) -> None:
@@ -77,12 +138,8 @@ def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
                     self.send_400_response("")
 
         def on_message_begin(self) -> None:
-            self._in_head, self._head_bytes = True, 0
+            self._head_bytes = 0
             super().on_message_begin()
-
-        def on_headers_complete(self) -> None:
-            self._in_head = False
-            super().on_headers_complete()
 
         def send_400_response(self, msg: str) -> None:
             request_id = new_id()
@@ -102,13 +159,21 @@ def _protocol(new_id: Callable[[], str]) -> type[HttpToolsProtocol]:
 class Listener:
     """One port. `start` returns when it is open; `url` is then where."""
 
-    def __init__(self, app: Any, host: str, port: int, new_id: Callable[[], str], drain_s: float) -> None:
+    def __init__(
+        self,
+        app: Any,
+        host: str,
+        port: int,
+        new_id: Callable[[], str],
+        drain_s: float,
+        patience_s: float,
+    ) -> None:
         self._host = host
         self._port = port
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=_protocol(new_id),
+                http=_protocol(new_id, patience_s),
                 ws="none",
                 lifespan="off",
                 access_log=False,

@@ -76,6 +76,23 @@ async def test_a_head_without_end(edge: EdgeHouse) -> None:
     assert (await raw(edge, head + b"a" * 200_000)).startswith(b"HTTP/1.1 201 ")
 
 
+async def test_a_client_that_falls_silent(tmp_path: Path) -> None:
+    """EDG-3: whoever connects and says nothing, leaves a head half said or a body half sent holds no connection."""
+    head = b"POST /v1/artifacts HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode()
+    body = head + b"\r\ncontent-length: 9\r\n\r\n"
+    async with edge_house(tmp_path, patience_s=1.0) as house:
+        await house.context.start()
+        silent = (b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nhost: a\r\n", body, body + b"four")
+        assert await asyncio.gather(*(raw(house, sent) for sent in silent)) == [b""] * len(silent)
+        reader, writer = await asyncio.open_connection(*house.context.listener.address)
+        writer.write(body)
+        for byte in b"nine byte":  # slowly, and yet never silent for long
+            await asyncio.sleep(0.2)
+            writer.write(bytes([byte]))
+        assert (await reader.readline()).startswith(b"HTTP/1.1 201 ")
+        writer.close()
+
+
 async def test_a_body_that_is_announced_too_large(edge: EdgeHouse) -> None:
     """EDG-3: 413 comes before the body is sent, also to a client that waits to be told to go on."""
     head = b"POST /v1/runs HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode()
