@@ -124,7 +124,7 @@ def _reach(plan: Plan, run: Run, targets: Sequence[str], *, moved: bool) -> tupl
             again |= dict.fromkeys(name for name in siblings if run.nodes[name].state is NodeState.CANCELLED)
         for name in _downstream(plan, run, node.parent or node.id):
             after = run.nodes[name]
-            if after.state in REVIVED or after.state is NodeState.WAITING_HUMAN:
+            if after.state in REVIVED or after.state is NodeState.WAITING_HUMAN or name in run.awaited:
                 again[name] = None
     return list(again), list(maps), list(changed)
 

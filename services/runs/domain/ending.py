@@ -48,8 +48,11 @@ def wound_up(plan: Plan, run: Run, why: str) -> tuple[Draft, ...]:
     """Everything that has not been handed to routing ends; once nothing is at work, the Run does."""
     open_nodes = [node for node in run.nodes.values() if node.state not in ENDED_NODES]
     idle = [
-        node for node in open_nodes if node.state not in AT_WORK and not _handed_over_at_once(plan, node.state)
-    ]  # fmt: skip
+        node
+        for node in open_nodes
+        if (node.state not in AT_WORK or (node.id in run.awaited and not node.items))
+        and not _handed_over_at_once(plan, node.state)
+    ]
     if idle:
         closing = [Draft("node_cancelled", {"node": node.id, "reason": why}) for node in idle]
         return (*closing, *withdrawn(run, why))

@@ -75,9 +75,9 @@ Command = Record | Act
 RECOVERY: Mapping[NodeState, str] = {
     NodeState.PENDING: "begins when what it waits for is there, or ends when that never comes",
     NodeState.STALE: "begins again like a pending one",
-    NodeState.LEASED: "its Hold is asked for, then its Task is handed over under the recorded id",
+    NodeState.LEASED: "its Hold is asked for; then its Task is handed over under the recorded id, or a person is asked",
     NodeState.RUNNING: "its Task is followed by its id; a map looks at its items",
-    NodeState.WAITING_HUMAN: "its question is on record, with a deadline that hands it on, or minutes are asked for it",
+    NodeState.WAITING_HUMAN: "its question is on record, with a deadline that hands it on",
     NodeState.COMPENSATING: "never found: a compensation begins and ends in one commit, so nothing can starve it",
 }
 """The one rule for each state that is not an end: after a crash nothing else is needed (RUN-6)."""
@@ -180,7 +180,7 @@ def acts(plan: Plan, run: Run, now: datetime) -> Iterator[Act]:
             continue
         if node.state not in AT_WORK and node.hold is not None and not _in_doubt(run, node):
             yield Act(Deed.SETTLE, node.id)
-        elif node.kind == Kind.CHECK and node.state is NodeState.LEASED:
+        elif node.kind == Kind.CHECK and node.state is NodeState.LEASED and node.id not in run.awaited:
             yield Act(Deed.EXAMINE, node.id)
         elif node.kind == Kind.GENERATE:
             yield from _generating(plan, run, node, stopping)

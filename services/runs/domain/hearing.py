@@ -285,7 +285,7 @@ def _spoiled(plan: Plan, run: Run, node: Node, wrong: Sequence[Finding], now: da
 
 def examined(plan: Plan, run: Run, node: Node, findings: Sequence[Finding], now: datetime) -> Drafts:
     """A check node's findings: good, or a question that names what is not (GATE-1)."""
-    if node.state is not NodeState.LEASED:
+    if node.state is not NodeState.LEASED or node.id in run.awaited:
         return ()
     wrong = [finding for finding in findings if finding.failed]
     checked = {"node": node.id, "checked": len(findings)}
@@ -301,7 +301,9 @@ def examined(plan: Plan, run: Run, node: Node, findings: Sequence[Finding], now:
         artifacts=[artifact for each in about for artifact in each.artifacts],
         about=[node, *about],
     )  # fmt: skip
-    told = {"node": node.id, "state": "waiting_human", "reason": f"check: {said}", **_grave(wrong)}
+    told = {"node": node.id, "reason": f"check: {said}", **_grave(wrong)}
+    if plan.budget is None:  # else it waits for a person once there are minutes
+        told["state"] = "waiting_human"
     return (Draft("node_waiting", told), *asked_for(plan, asked))
 
 

@@ -17,11 +17,12 @@ from math import ceil
 
 from services.runs.domain import asking
 from services.runs.domain.plan import Plan
-from services.runs.domain.run import Draft, Question, Reserved, Run
+from services.runs.domain.run import Draft, NodeState, Question, Reserved, Run
 from services.runs.domain.task_view import HeldMinutes, Refused
 
 Drafts = tuple[Draft, ...]
 ASKED_FOR = "budget: minutes of a reviewer are being held"
+WAITS = NodeState.WAITING_HUMAN.value
 
 
 def hold_id(review_id: str) -> str:
@@ -54,17 +55,18 @@ def held(run: Run, review_id: str, answer: HeldMinutes, now: datetime) -> Drafts
     soft = answer.soft or (() if run.soft else answer.past_soft)
     return (
         Draft("review_minutes_held", told),
-        *_waits_no_more(run, asked),
+        *_waits_for_a_person(run, asked),
         asking.opened(begun),
         *(Draft("budget_soft_limit", {"budget_id": name, "node": asked.node}) for name in soft),
     )
 
 
-def _waits_no_more(run: Run, asked: Question) -> Iterator[Draft]:
-    """Whoever said that minutes were refused says again what it waits for. A gate's opening says so itself."""
-    if asked.kind != "gate" and run.nodes[asked.node].waiting_reason.startswith("budget: "):
-        reason = f"check: {asked.cause}" if asked.kind == "check" else ""
-        yield Draft("node_waiting", {"node": asked.node, "reason": reason})
+def _waits_for_a_person(run: Run, asked: Question) -> Iterator[Draft]:
+    """What the node says from now on. A gate's opening says so itself, and a map is at work."""
+    if asked.kind == "check":
+        yield Draft("node_waiting", {"node": asked.node, "state": WAITS, "reason": f"check: {asked.cause}"})
+    elif asked.kind != "gate" and run.nodes[asked.node].waiting_reason.startswith("budget: "):
+        yield Draft("node_waiting", {"node": asked.node, "reason": ""})
 
 
 def refused(plan: Plan, run: Run, review_id: str, answer: Refused, now: datetime) -> Drafts:
@@ -74,8 +76,11 @@ def refused(plan: Plan, run: Run, review_id: str, answer: Refused, now: datetime
         return ()
     asked = due.question
     root = asking.limit_root(plan, asked.node, answer.budget_id, minutes=True)
+    waits = {"node": asked.node, "reason": f"budget: {answer.message}"}
+    if asked.kind in ("gate", "check"):
+        waits["state"] = WAITS
     drafts: Drafts = (
-        Draft("node_waiting", {"node": asked.node, "reason": f"budget: {answer.message}"}),
+        Draft("node_waiting", waits),
         Draft("review_refused", {"node": asked.node, "review_id": review_id, "root_cause": root}),
     )
     if asking.open_for(run, "budget", "", root) is None:

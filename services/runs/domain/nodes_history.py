@@ -143,10 +143,10 @@ def _released(node: Node, data: Data, _at: datetime) -> Node:
 
 
 def _due(node: Node, data: Data, _at: datetime) -> Node:
-    """A gate waits from now on; a check has said what is wrong, and a map stays at work."""
+    """A gate begins; a check has begun and said what is wrong, and a map stays at work."""
     if node.kind != Kind.GATE:
         return node
-    return replace(node, state=NodeState.WAITING_HUMAN, waiting_reason=data["reason"])
+    return replace(node, state=NodeState.LEASED, waiting_reason=data["reason"])
 
 
 def _opened(node: Node, data: Data, _at: datetime) -> Node:

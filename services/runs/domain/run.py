@@ -344,6 +344,11 @@ class Run:
         return {**self.questions, **{name: due.question for name, due in self.due.items()}}
 
     @property
+    def awaited(self) -> frozenset[str]:
+        """The nodes for whose questions minutes are awaited."""
+        return frozenset(due.question.node for due in self.due.values())
+
+    @property
     def name(self) -> str:
         """What it makes, for people: the model, or the name of the production."""
         return self.order.model or str((self.production or {}).get("production", ""))

@@ -11,6 +11,7 @@ from services.runs.app.examine_artifacts import Inspector
 from services.runs.app.hands import Hands
 from services.runs.app.plans import Plans
 from services.runs.app.recording import Recorder
+from services.runs.domain.minutes import ASKED_FOR
 from services.runs.domain.plan import DEFAULT_REVIEW_MINUTES
 from services.runs.domain.readiness import SOFT_CONCURRENCY
 from services.runs.domain.run import RunState
@@ -268,10 +269,30 @@ async def test_a_ledger_that_is_away_opens_nothing() -> None:
     run = await home.produce(production(*gates("good"), FRAME))
     home.budgets.short = Fault.of("governance_backend_down", "away")
     run = await home.carry(run)
-    assert await home.reviews(run) == []
+    assert (await home.reviews(run), states(run)["good"]) == ([], "leased")
+    assert run.nodes["good"].waiting_reason == ASKED_FOR
     home.budgets.short = Fault.of("not_found", "budget 'film' does not exist")
     run = await home.carry(run)
     assert "no minutes can be held" in (await limit_question(home, run)).cause
     home.budgets.short = None
     run = await home.decide(run, "approve")
     assert [review.question.kind for review in await home.reviews(run)] == ["gate"]
+
+
+async def test_what_waits_for_minutes_is_due_once_and_ends_with_its_run() -> None:
+    """COST-10, RUN-6: while the ledger is away a gate and a check ask for minutes again and again, and are due once; a
+    node upstream that is made again takes the question away, and so does a cancel."""
+    home = house()
+    home.budgets.short = Fault.of("governance_backend_down", "away")
+    small = {"id": "looked", "kind": "check", "needs": ["frame"], "checks": [{"min_size": "1280x720"}]}
+    run = await home.carry(await home.produce(production(FRAME, GATE, small)))
+    run = await home.carry(run, seconds=60)
+    assert [data["node"] for data in await home.said(run, "review_due")] == ["good", "looked"]
+    assert states(run) == {"frame": "succeeded", "good": "leased", "looked": "leased"}
+    run = await home.redrive(run, "frame", input={"prompt": "a heron"})
+    assert sorted(due.question.node for due in run.due.values()) == ["good", "looked"]
+    assert len(await home.said(run, "review_due")) == 4
+    await cancel_run(home.desk, "a", run.id)
+    run = await home.carry(run)
+    assert (run.state, all_ended(home), run.due, run.reserved) == (RunState.CANCELLED, True, {}, {})
+    await home.rebuilds(run)
