@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from libs.kernel.money import Money
 from services.runs.domain.alerting import Alert
 from services.runs.domain.callbacks import Callback, Sent
-from services.runs.domain.checks import Facts
 from services.runs.domain.desks import DeadLetter, DeskChanges, Review, ReviewState
+from services.runs.domain.judging import Facts
 from services.runs.domain.memos import Memo
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Draft, Event, Node, Order, Run, RunState

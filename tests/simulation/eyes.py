@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from services.runs.domain.checks import Facts
+from services.runs.domain.judging import Facts
 from services.runs.domain.run import Artifact
 from tests.simulation.offers import SECONDS
 

@@ -51,7 +51,7 @@ async def cancel_run(desk: Desk, tenant: str, run_id: str, reason: str = "", com
         if run.state is RunState.CANCELLED or (run.cancel_requested and run.state not in TERMINAL_STATES):
             return ()
         _refuse_ended(run, "cancelled")
-        return commands.cancelled(run, reason, command_id)
+        return commands.cancelled(reason, command_id)
 
     run = await desk.change(tenant, run_id, decide)
     if run.state not in TERMINAL_STATES:
@@ -70,7 +70,7 @@ async def pause_run(desk: Desk, tenant: str, run_id: str, reason: str, command_i
         if commands.known(run, command_id) or run.state is RunState.PAUSED:
             return ()
         _refuse_ended(run, "paused")
-        return commands.paused(run, reason, command_id)
+        return commands.paused(reason, command_id)
 
     run = await desk.change(tenant, run_id, decide)
     if run.state is RunState.PAUSED:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from services.runs.domain import checks as judging
-from services.runs.domain.checks import SOUND, Facts
+from services.runs.domain import judging
 from services.runs.domain.expressions import Unresolved, resolve
 from services.runs.domain.inputs import scope_of
+from services.runs.domain.judging import SOUND, Facts
 from services.runs.domain.plan import Check, Plan
 from services.runs.domain.run import Artifact, Node, Run
 from services.runs.domain.task_view import Finding

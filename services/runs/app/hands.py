@@ -72,7 +72,7 @@ class Hands:
             if fault.retryable or fault.code in PASSING:
                 raise
             return hearing.refused(plan, run, node, failure_of(fault), now())
-        return hearing.submitted(plan, run, node, now())
+        return hearing.submitted(run, node)
 
     async def _follow(self, plan: Plan, run: Run, node: Node, task: TaskView | None) -> Drafts:
         if task is None:
@@ -102,7 +102,7 @@ class Hands:
         if task.state == "cancelled" and not task.attempts:
             await self._let_go(plan, node, "it was withdrawn")
             return hearing.withdrawn(plan, run, node, now())
-        drafts = hearing.submitted(plan, run, node, now())
+        drafts = hearing.submitted(run, node)
         await self._quietly(run, self._routing.cancel, node.task_id)
         return drafts
 

@@ -9,7 +9,7 @@ from libs.kernel.money import Money
 from services.runs.app.command_run import Desk, refuse_clash
 from services.runs.app.find_run import find_run
 from services.runs.app.plans import Plans
-from services.runs.domain import commands, facts
+from services.runs.domain import amounts, commands
 from services.runs.domain.ending import stopping
 from services.runs.domain.expressions import Unresolved
 from services.runs.domain.history import applied
@@ -88,7 +88,7 @@ def _targets(run: Run, asked: Redrive) -> list[str]:
     node = run.nodes.get(asked.node)
     if node is None:
         raise Fault.of("not_found", f"run {run.id} has no node {asked.node!r}")
-    if reason := commands.why_not_redriven(run, node):
+    if reason := commands.why_not_redriven(node):
         raise Fault.of("conflict", reason)
     return [asked.node]
 
@@ -135,5 +135,5 @@ def total(reached: Sequence[Touched]) -> Money | None:
     """What it may cost together."""
     cost = None
     for each in reached:
-        cost = facts.added(cost, each.cost)
+        cost = amounts.added(cost, each.cost)
     return cost

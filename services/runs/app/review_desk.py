@@ -7,7 +7,7 @@ from libs.faults.fault import Fault
 from services.runs.app.command_run import Desk
 from services.runs.app.plans import Plans
 from services.runs.app.recording import insist
-from services.runs.domain import asking, commands, deciding, facts
+from services.runs.domain import asking, commands, deciding, event_data
 from services.runs.domain.deciding import Verdict
 from services.runs.domain.desks import DeadLetter, Review, ReviewState
 from services.runs.domain.run import Decision, Draft, Question, Run
@@ -107,7 +107,7 @@ class ReviewDesk:
 
     async def _raise(self, asked: Question, verdict: Verdict) -> None:
         dimension = asked.dimension or "cost"
-        limit = facts.money(verdict.budget) if dimension == "cost" else verdict.limits[dimension]
+        limit = event_data.money(verdict.budget) if dimension == "cost" else verdict.limits[dimension]
         assert limit is not None, "a complaint was made of a missing one"
         level, reason = asking.level_of(asked), f"{verdict.who}: {verdict.comment}"
         await self._budgets.raise_limit(level, dimension, limit, reason, asked.id)

@@ -8,7 +8,7 @@ from typing import Any
 
 from libs.kernel.canonical import digest, plain
 from libs.kernel.money import Money
-from services.runs.domain import facts
+from services.runs.domain import amounts, event_data
 from services.runs.domain.plan import Plan, Rank, Spec, ValueClass
 from services.runs.domain.run import Artifact, Decision, Draft, Node, NodeState, Question, Run
 from services.runs.domain.task_view import Refused
@@ -144,7 +144,7 @@ def _failures(node: Node) -> tuple[Any, ...]:
 def _spent(nodes: Sequence[Node]) -> Money | None:
     total = None
     for node in nodes:
-        total = facts.added(total, node.cost)
+        total = amounts.added(total, node.cost)
     return total
 
 
@@ -166,9 +166,9 @@ def opened(question: Question) -> Draft:
 
 
 def as_json(question: Question) -> dict[str, Any]:
-    """A question in the data of events, the inverse of `facts.question`."""
+    """A question in the data of events, the inverse of `event_data.question`."""
     value: dict[str, Any] = plain(question)
-    return {**value, "spent": facts.money_json(question.spent)}
+    return {**value, "spent": event_data.money_json(question.spent)}
 
 
 def open_for(run: Run, kind: str, node_id: str = "", root_cause: str = "") -> Question | None:

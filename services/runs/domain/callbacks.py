@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from libs.kernel.canonical import plain
-from services.runs.domain import facts
+from services.runs.domain import event_data
 from services.runs.domain.run import TERMINAL_KINDS, Artifact, Event, Node, Result, Run
 
 BACKOFF_S = (5.0, 30.0, 120.0, 600.0, 3600.0, 21600.0)
@@ -84,7 +84,7 @@ def told_of(run: Run) -> dict[str, Any]:
         "error": plain(run.failure),
         "result": _result(run.result) if run.result is not None else None,
         "usage": {
-            "cost": facts.money_json(run.usage.cost),
+            "cost": event_data.money_json(run.usage.cost),
             "attempts": run.usage.attempts,
             "supply": run.usage.supply or None,
         },

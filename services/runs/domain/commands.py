@@ -36,7 +36,7 @@ def clashes(run: Run, command_id: str) -> bool:
     return bool(mark) and any(known.rpartition("#")[0] == key and known != command_id for known in run.commands)
 
 
-def paused(run: Run, reason: str, command_id: str) -> Drafts:
+def paused(reason: str, command_id: str) -> Drafts:
     """Nothing new is submitted from now on."""
     return (Draft("run_paused", _said(reason, command_id)),)
 
@@ -60,7 +60,7 @@ def resumed(run: Run, reason: str, command_id: str, new_id: NewId) -> Drafts:
     return (Draft("run_resumed", _said(reason, command_id)), *taken_over)
 
 
-def cancelled(run: Run, reason: str, command_id: str) -> Drafts:
+def cancelled(reason: str, command_id: str) -> Drafts:
     """It is to end."""
     return (Draft("run_cancel_requested", _said(reason, command_id)),)
 
@@ -87,7 +87,7 @@ def redriven(
     command_id: str = "",
 ) -> Drafts:
     """Nodes begin again, and with them what ended because of them; questions about them are withdrawn."""
-    again, resumed_maps, changed = _reach(plan, run, targets, moved=bool(supply))
+    again, resumed_maps, changed = _reach(plan, run, targets)
     questions = [asked.id for asked in run.asked.values() if asked.node in again or set(asked.subjects) & set(again)]
     told = {
         "nodes": again,
@@ -102,7 +102,7 @@ def redriven(
     return (*asking.withdrawn(run, f"{', '.join(targets)} is redriven", only=questions), Draft("run_redriven", told))
 
 
-def _reach(plan: Plan, run: Run, targets: Sequence[str], *, moved: bool) -> tuple[list[str], list[str], list[str]]:
+def _reach(plan: Plan, run: Run, targets: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """(nodes that begin again, maps that are at work again, nodes that a change is meant for)."""
     again: dict[str, None] = {}
     maps: dict[str, None] = {}
@@ -140,7 +140,7 @@ def failed_nodes(run: Run) -> list[str]:
     return [node.id for node in run.nodes.values() if node.state is NodeState.FAILED and not node.items]
 
 
-def why_not_redriven(run: Run, node: Node) -> str:
+def why_not_redriven(node: Node) -> str:
     """ "" if that node may begin again now."""
     if node.items:
         return ""

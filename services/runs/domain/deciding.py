@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from libs.kernel.canonical import plain
-from services.runs.domain import asking, commands, facts
+from services.runs.domain import asking, commands, event_data
 from services.runs.domain.inputs import subject
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Artifact, Decision, Draft, Failure, Node, NodeState, Question, Run
@@ -77,7 +77,7 @@ def _target_complaint(asked: Question, verdict: Verdict, run: Run) -> tuple[str,
         able = ", ".join(targets[:10]) or "none"
         return "/input/node", f"name the node that is to be made again; this review is about {able}"
     for target in targets:
-        if reason := commands.why_not_redriven(run, run.nodes[target]):
+        if reason := commands.why_not_redriven(run.nodes[target]):
             return "/input/node", reason
     return None if targets else ("/input/node", "nothing that this review is about can be made again")
 
@@ -219,7 +219,7 @@ def _unpriced(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdic
 
 def _anomaly(node: Node, asked: Question, verdict: Verdict) -> Draft:
     """A charge that may have doubled is on record, whatever was decided about it (RUN-6)."""
-    told = {"node": node.id, "cause": asked.cause, "who": verdict.who, "amount": facts.money_json(node.cost)}
+    told = {"node": node.id, "cause": asked.cause, "who": verdict.who, "amount": event_data.money_json(node.cost)}
     return Draft("cost_anomaly", told)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from libs.kernel.canonical import digest
 from libs.kernel.money import Money
-from services.runs.domain import facts
+from services.runs.domain import event_data
 from services.runs.domain.asking import ID_LENGTH
 from services.runs.domain.memos import Memo, memo_changes
 from services.runs.domain.plan import Rank
@@ -89,7 +89,7 @@ def desk_changes(before: Run, after: Run, drafts: Sequence[Draft], now: datetime
     for draft in drafts:
         data = draft.data
         if draft.kind in ("gate_opened", "review_opened"):
-            asked = facts.question(data["review"])
+            asked = event_data.question(data["review"])
             reviews[asked.id] = Review(after.id, after.tenant, ReviewState.OPEN, asked)
         elif draft.kind in _REVIEW_EVENTS:
             known = reviews.get(data["review_id"]) or _before(before, after, data["review_id"])
@@ -126,7 +126,7 @@ def _after(known: Review, after: Run, draft: Draft, now: datetime) -> Review:
 
 
 def _letter(run: Run, node: Node, draft: Draft, now: datetime) -> DeadLetter:
-    error = facts.failure(draft.data["error"])
+    error = event_data.failure(draft.data["error"])
     assert error is not None, "a node fails for a reason"
     return DeadLetter(
         id=digest([run.id, node.id, node.tries, len(node.failures)])[:ID_LENGTH],

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from libs.kernel.canonical import plain
-from services.runs.domain import facts
+from services.runs.domain import event_data
 from services.runs.domain.asking import withdrawn
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import (
@@ -78,7 +78,7 @@ def ended(run: Run, state: RunState, failure: Failure | None) -> tuple[Draft, ..
         raise ValueError(f"run {run.id} cannot go from {run.state} to {state}")
     told: dict[str, Any] = {
         "status": state.value,
-        "cost": facts.money_json(run.usage.cost) if run.usage.cost else None,
+        "cost": event_data.money_json(run.usage.cost) if run.usage.cost else None,
         "error": plain(failure),
     }
     return (*superseded(run), *withdrawn(run, "the run has ended"), Draft(TERMINAL_KINDS[state], told))

@@ -212,13 +212,13 @@ def _generating(plan: Plan, run: Run, node: Node, stopping: bool) -> Iterator[Ac
         elif paused:
             if node.state is NodeState.LEASED:  # its hand-over may have been on the way
                 yield Act(Deed.PAUSE, node.id)
-        elif needs_hold(plan, run, node):
+        elif needs_hold(plan, node):
             yield Act(Deed.HOLD, node.id)
         else:
             yield Act(Deed.SUBMIT, node.id)
 
 
-def needs_hold(plan: Plan, run: Run, node: Node) -> bool:
+def needs_hold(plan: Plan, node: Node) -> bool:
     """Whether money is to be found before the Task is handed over (COST-9)."""
     return node.hold is None and plan.budget is not None
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from libs.kernel.canonical import plain
 from libs.kernel.money import Money
-from services.runs.domain import asking, ending, facts
-from services.runs.domain.checks import SETTLED, SOUND
+from services.runs.domain import asking, ending, event_data
 from services.runs.domain.history import applied
+from services.runs.domain.judging import SETTLED, SOUND
 from services.runs.domain.minutes import asked_for
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import (
@@ -59,7 +59,7 @@ def created(run: Run) -> Drafts:
     return (Draft("run_created", told),)
 
 
-def submitted(plan: Plan, run: Run, node: Node, now: datetime) -> Drafts:
+def submitted(run: Run, node: Node) -> Drafts:
     """Routing has taken the node's Task into care."""
     drafts: list[Draft] = []
     if run.state is RunState.PENDING:
@@ -95,7 +95,7 @@ def held(plan: Plan, run: Run, node: Node, hold_id: str, answer: Held | Refused 
         told = {"node": node.id, "hold_id": hold_id, "budget_id": answer.budget_id, "attempts": answer.attempts}
         soft = answer.soft or (() if run.soft else answer.past_soft)
         return (
-            Draft("budget_held", {**told, "amount": facts.money_json(answer.amount)}),
+            Draft("budget_held", {**told, "amount": event_data.money_json(answer.amount)}),
             *(Draft("budget_soft_limit", {"budget_id": name, "node": node.id}) for name in soft),
         )
     if plan.single:
@@ -132,7 +132,7 @@ def settled(run: Run, node: Node, amount: Money | None, soft: Sequence[str]) -> 
     if node.hold is None:
         return ()
     told = {"node": node.id, "hold_id": node.hold.id, "budget_id": node.hold.budget_id}
-    drafts: Drafts = (Draft("budget_settled", {**told, "amount": facts.money_json(amount)}),)
+    drafts: Drafts = (Draft("budget_settled", {**told, "amount": event_data.money_json(amount)}),)
     return (*drafts, *(Draft("budget_soft_limit", {"budget_id": name, "node": node.id}) for name in soft))
 
 
@@ -156,7 +156,7 @@ def _attempts(node: Node, task: TaskView) -> Drafts:
         if before is None:
             drafts.append(Draft("attempt_started", _about(node, attempt)))
         if attempt.state in ATTEMPT_ENDS and before not in ATTEMPT_ENDS:
-            end = {"state": attempt.state, "cost": facts.money_json(attempt.cost), "error": plain(attempt.failure)}
+            end = {"state": attempt.state, "cost": event_data.money_json(attempt.cost), "error": plain(attempt.failure)}
             if attempt.provider_task_id:
                 end["provider_task_id"] = attempt.provider_task_id
             drafts.append(Draft("attempt_finished", {**_about(node, attempt), **end}))
@@ -183,8 +183,8 @@ def _finished(
     if task.state == "succeeded":
         written = tuple(Draft("artifact_written", {"node": node.id, **plain(each)}) for each in task.artifacts)
         if wrong := [finding for finding in findings if finding.failed]:
-            return (*before, *written, *_spoiled(plan, run_now, now_node, wrong, now))
-        told = {"node": node.id, "input_hash": node.input_hash, **facts.result_json(_result(task))}
+            return (*before, *written, *_spoiled(now_node, wrong))
+        told = {"node": node.id, "input_hash": node.input_hash, **event_data.result_json(_result(task))}
         if plan.spec(node.id).memo:
             told["memo"] = True
         done = (*before, *written, Draft("node_completed", told))
@@ -277,7 +277,7 @@ def _doubted(plan: Plan, run: Run, node: Node, failure: Failure, now: datetime) 
     return (Draft("node_waiting", {**told, "error": plain(failure)}), asking.opened(asked))
 
 
-def _spoiled(plan: Plan, run: Run, node: Node, wrong: Sequence[Finding], now: datetime) -> Drafts:
+def _spoiled(node: Node, wrong: Sequence[Finding]) -> Drafts:
     """It was made and paid, and its checks say no: content is never tried again unchanged."""
     said = "; ".join(f"{finding.check}: {finding.failed}" for finding in wrong)
     return (failed(node, Failure("content", "request", False, "check_failed", said), "content"),)

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from libs.kernel.canonical import digest, plain
-from services.runs.domain import facts
+from services.runs.domain import amounts, event_data
 from services.runs.domain.expressions import references
 from services.runs.domain.merging import layered
 from services.runs.domain.minutes import over
@@ -49,7 +49,7 @@ def evolve(run: Run, kind: str, data: Data, at: datetime) -> Run:
         after = NODE_EVENTS[kind](node, data, at)
         run = replace(run, nodes={**run.nodes, node.id: after})
         if after.cost != node.cost:
-            run = replace(run, usage=replace(run.usage, cost=facts.moved(run.usage.cost, node.cost, after.cost)))
+            run = replace(run, usage=replace(run.usage, cost=amounts.moved(run.usage.cost, node.cost, after.cost)))
     step = _RUN_EVENTS.get(kind)
     return step(run, data, at) if step is not None else run
 
@@ -93,7 +93,7 @@ def born(run_id: str, data: Data, at: datetime) -> Run:
         id=run_id,
         tenant=data["tenant"],
         state=RunState.PENDING,
-        order=Order(**{**order, "deadline": facts.time(order.get("deadline"))}) if order else Order("", {}),
+        order=Order(**{**order, "deadline": event_data.time(order.get("deadline"))}) if order else Order("", {}),
         nodes={
             item["id"]: Node(item["id"], item["kind"], task_id=item.get("task_id", "")) for item in data["node_list"]
         },
@@ -172,7 +172,7 @@ def _money_again(run: Run) -> Run:
 
 
 def _due(run: Run, data: Data, _at: datetime) -> Run:
-    told = facts.question(data["review"])
+    told = event_data.question(data["review"])
     return replace(run, due={**run.due, told.id: Due(told, data["minutes"])})
 
 
@@ -192,7 +192,7 @@ def _minutes_settled(run: Run, data: Data, _at: datetime) -> Run:
 
 
 def _asked(run: Run, data: Data, _at: datetime) -> Run:
-    told = facts.question(data["review"])
+    told = event_data.question(data["review"])
     due = {name: due for name, due in run.due.items() if name != told.id}
     return replace(run, due=due, questions={**run.questions, told.id: told})
 
@@ -215,7 +215,7 @@ def _claimed(run: Run, data: Data, at: datetime) -> Run:
 
 
 def _escalated(run: Run, data: Data, _at: datetime) -> Run:
-    deadline = facts.time(data["deadline"])
+    deadline = event_data.time(data["deadline"])
     told = {"assignee": data["assignee"], "escalations": data["escalations"], "deadline": deadline}
     return _with_question(run, data, **told, claimed_at=None)
 
@@ -236,7 +236,7 @@ def _relieved(run: Run, _data: Data, _at: datetime) -> Run:
 def _steer_accepted(run: Run, data: Data, at: datetime) -> Run:
     """A migrated input takes the place of the one that it was before (STEER-4)."""
     source = data.get("source_event_id") or ""
-    accepted = facts.time(data.get("accepted_at")) or at
+    accepted = event_data.time(data.get("accepted_at")) or at
     told = Steering(data["steering_event_id"], data["sequence"], data["kind"], data["data"], accepted, source)
     kept = tuple(item for item in run.steering if item.sequence != told.sequence)
     ordered = sorted((*kept, told), key=lambda item: item.sequence)
@@ -294,8 +294,8 @@ def _redriven(run: Run, data: Data, at: datetime) -> Run:
 def _ended(state: RunState) -> Step:
     def end(run: Run, data: Data, at: datetime) -> Run:
         result = run_result(run) if state is RunState.SUCCEEDED else None
-        failure = facts.failure(data.get("error"))
-        usage = replace(run.usage, cost=facts.money(data.get("cost")) or run.usage.cost)
+        failure = event_data.failure(data.get("error"))
+        usage = replace(run.usage, cost=event_data.money(data.get("cost")) or run.usage.cost)
         return replace(run, state=state, failure=failure, result=result, usage=usage, finished_at=at)
 
     return end

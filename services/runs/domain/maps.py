@@ -46,7 +46,7 @@ def advanced(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, ..
     made = children(run, node)
     failed = [child for child in made if child.state is NodeState.FAILED]
     if len(failed) > spec.tolerate:
-        return _stopped(run, node, made, failed, spec.tolerate)
+        return _stopped(node, made, failed, spec.tolerate)
     if all(child.state in ENDED_NODES for child in made):
         artifacts = [artifact for child in made if child.state is NodeState.SUCCEEDED for artifact in child.artifacts]
         left_out = [child.id for child in failed]
@@ -55,7 +55,7 @@ def advanced(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, ..
     return tuple(_releases(plan, run, node, made, now))
 
 
-def _stopped(run: Run, node: Node, made: Sequence[Node], failed: Sequence[Node], tolerated: int) -> tuple[Draft, ...]:
+def _stopped(node: Node, made: Sequence[Node], failed: Sequence[Node], tolerated: int) -> tuple[Draft, ...]:
     why = f"the fan-out stopped: {len(failed)} items failed, {tolerated} are tolerated"
     waiting = [child for child in made if child.state in WAITING_TO_START]
     if waiting:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from libs.kernel.canonical import plain
-from services.runs.domain import facts
+from services.runs.domain import event_data
 from services.runs.domain.run import Draft, Node, NodeState, Result, Run
 
 
@@ -46,4 +46,4 @@ def reused(node: Node, memo: Memo) -> tuple[Draft, ...]:
         return ()
     told = {"node": node.id, "input_hash": node.input_hash, "reused_from": {"run": memo.run_id, "node": memo.node}}
     artifacts = {"artifact_list": plain(memo.result.artifacts)}
-    return (Draft("node_completed", {**told, **facts.result_json(memo.result), **artifacts}),)
+    return (Draft("node_completed", {**told, **event_data.result_json(memo.result), **artifacts}),)

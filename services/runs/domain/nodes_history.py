@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from services.runs.domain import facts
+from services.runs.domain import amounts, event_data
 from services.runs.domain.plan import Kind
 from services.runs.domain.run import ENDED_NODES, Failure, Hold, Node, NodeState
 
@@ -53,12 +53,12 @@ def _waiting(node: Node, data: Data, _at: datetime) -> Node:
     if "refused" in data:
         node = replace(node, refused=data["refused"], refused_by=data.get("root_cause", ""))
     if "cost" in data:
-        node = replace(node, cost=facts.money(data["cost"]))
-    return replace(node, retry_at=facts.time(data.get("retry_at")))
+        node = replace(node, cost=event_data.money(data["cost"]))
+    return replace(node, retry_at=event_data.time(data.get("retry_at")))
 
 
 def _held(node: Node, data: Data, _at: datetime) -> Node:
-    amount = facts.money(data["amount"])
+    amount = event_data.money(data["amount"])
     assert amount is not None, "a Hold is of some amount"
     hold = Hold(data["hold_id"], data["budget_id"], amount, data["attempts"], node.cost, node.attempts_made)
     return replace(node, hold=hold, refused=False, refused_by="")
@@ -75,17 +75,17 @@ def _attempt_started(node: Node, data: Data, _at: datetime) -> Node:
 
 def _attempt_finished(node: Node, data: Data, _at: datetime) -> Node:
     told = {**node.attempts, data["attempt_id"]: data["state"]}
-    return replace(node, attempts=told, cost=facts.added(node.cost, facts.money(data.get("cost"))))
+    return replace(node, attempts=told, cost=amounts.added(node.cost, event_data.money(data.get("cost"))))
 
 
 def _written(node: Node, data: Data, _at: datetime) -> Node:
-    return replace(node, made=(*node.made, *facts.artifacts([data])))
+    return replace(node, made=(*node.made, *event_data.artifacts([data])))
 
 
 def _completed(node: Node, data: Data, at: datetime) -> Node:
     reused = node.results.get(data["input_hash"]) if data.get("reused") and "input_hash" in data else None
-    made = facts.artifacts(data["artifact_list"]) if "artifact_list" in data else node.made
-    result = reused or facts.result(data, made)
+    made = event_data.artifacts(data["artifact_list"]) if "artifact_list" in data else node.made
+    result = reused or event_data.result(data, made)
     input_hash = data.get("input_hash", node.input_hash)
     return replace(
         node,
@@ -96,7 +96,7 @@ def _completed(node: Node, data: Data, at: datetime) -> Node:
         input_hash=input_hash,
         fewer=data.get("fewer", node.fewer),
         failure=None,
-        cost=facts.money(data["cost"]) if data.get("cost") else node.cost,
+        cost=event_data.money(data["cost"]) if data.get("cost") else node.cost,
         finished_at=at,
     )
 
@@ -106,8 +106,8 @@ def _failed(node: Node, data: Data, at: datetime) -> Node:
         node,
         state=NodeState.FAILED,
         waiting_reason="",
-        failure=facts.failure(data.get("error")),
-        cost=facts.money(data["cost"]) if data.get("cost") else node.cost,
+        failure=event_data.failure(data.get("error")),
+        cost=event_data.money(data["cost"]) if data.get("cost") else node.cost,
         finished_at=at,
     )
 
@@ -117,7 +117,7 @@ def _cancelled(node: Node, data: Data, at: datetime) -> Node:
         node,
         state=NodeState.CANCELLED,
         waiting_reason="",
-        cost=facts.money(data["cost"]) if data.get("cost") else node.cost,
+        cost=event_data.money(data["cost"]) if data.get("cost") else node.cost,
         finished_at=at,
     )
 
@@ -162,7 +162,7 @@ def _decided(node: Node, data: Data, at: datetime) -> Node:
             waiting_reason="",
             failure=None,
             input_hash=data["subject_hash"],
-            artifacts=facts.artifacts(data["artifacts"]),
+            artifacts=event_data.artifacts(data["artifacts"]),
             finished_at=at,
         )
     return replace(node, input_hash=data["subject_hash"])

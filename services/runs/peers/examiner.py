@@ -28,7 +28,7 @@ from libs.rpc.faulting import faulting
 from libs.rpc.values import money_from_proto
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
-from services.runs.domain.checks import Facts
+from services.runs.domain.judging import Facts
 from services.runs.domain.run import Artifact
 
 AT_ONCE = 2

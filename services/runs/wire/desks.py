@@ -6,7 +6,7 @@ from typing import Any
 from libs.faults.fault import Fault
 from libs.rpc.values import money_from_proto, money_to_proto, struct_from, struct_to_dict, time_to_proto
 from pointsman.runs.v1 import review_pb2, review_service_pb2
-from services.runs.domain import facts
+from services.runs.domain import event_data
 from services.runs.domain.deciding import Verdict
 from services.runs.domain.desks import DeadLetter, Review, ReviewState
 from services.runs.domain.run import Decision
@@ -74,7 +74,7 @@ def verdict_from_proto(request: review_service_pb2.DecideRequest) -> Verdict:
         str(node),
         given,
         request.supply_id,
-        facts.money_json(money_from_proto(request.budget)) if request.HasField("budget") else None,
+        event_data.money_json(money_from_proto(request.budget)) if request.HasField("budget") else None,
         request.attempts,
         request.review_minutes,
     )

@@ -19,7 +19,7 @@ from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer, add_RoutingServiceServicer_to_server
-from services.runs.domain.checks import alike, verified
+from services.runs.domain.judging import alike, verified
 from services.runs.domain.run import Artifact
 from services.runs.peers.examiner import BlobExaminer
 from tests.support import media

@@ -8,7 +8,7 @@ from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
 from libs.kernel.money import Money
 from services.runs.domain.alerting import Alert
-from services.runs.domain.checks import Facts
+from services.runs.domain.judging import Facts
 from services.runs.domain.money import order_of
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Failure, Node, Order, Run

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.runs.domain.checks import Facts, alike, compared, judge, readers, verified
+from services.runs.domain.judging import Facts, alike, compared, judge, readers, verified
 from services.runs.domain.plan import Check
 from services.runs.domain.reading.production import read_plan
 from tests.unit.runs.documents import episode, put

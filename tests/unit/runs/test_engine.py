@@ -46,7 +46,7 @@ def new_run() -> Run:
 
 def started(run: Run) -> Change:
     """Routing has taken its Task."""
-    drafts = hearing.submitted(PLAN, run, run.node, NOW)
+    drafts = hearing.submitted(run, run.node)
     return applied(run, drafts, NOW), drafts
 
 
@@ -210,7 +210,7 @@ def test_the_end_of_a_pause_is_told_by_silence() -> None:
     and routing is not told again and again."""
     seen = task(2, "running", attempt(1, "accepted"))
     run, _ = followed(running(), seen)
-    paused = applied(run, commands.paused(run, "", ""), NOW)
+    paused = applied(run, commands.paused("", ""), NOW)
     held = replace(seen, revision=3, waiting_reason="pause: its attempt is followed")
     assert deeds(paused) == [Deed.FOLLOW, Deed.PAUSE]
     paused, _ = followed(paused, held)

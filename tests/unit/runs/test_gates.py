@@ -7,7 +7,7 @@ import pytest
 from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
 from services.runs.app.command_run import pause_run
-from services.runs.domain.checks import Facts
+from services.runs.domain.judging import Facts
 from services.runs.domain.run import NodeState, Run, RunState
 from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED, FakeRouting
 from tests.unit.runs.house import House, in_state, states

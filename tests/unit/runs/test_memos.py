@@ -3,8 +3,8 @@
 from typing import Any
 
 from libs.kernel.canonical import digest
-from services.runs.domain.checks import Facts
 from services.runs.domain.engine import Record, next_commands
+from services.runs.domain.judging import Facts
 from services.runs.domain.run import RunState
 from tests.unit.runs.fakes import PRICE
 from tests.unit.runs.house import House

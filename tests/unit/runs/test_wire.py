@@ -22,7 +22,7 @@ def test_a_task_is_named_once_routing_has_it() -> None:
     plan = single_plan("clip", {})
     asked = replace(run, cancel_requested=True)
     cancelled = applied(asked, hearing.withdrawn(plan, asked, run.node, NOW), NOW)
-    started = applied(run, hearing.submitted(plan, run, run.node, NOW), NOW)
+    started = applied(run, hearing.submitted(run, run.node), NOW)
     named = [wire.run_to_proto(plan, seen, NOW).nodes[0].task_id for seen in (run, cancelled, started)]
     assert named == ["", "", "t"]
 

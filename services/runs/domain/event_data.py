@@ -78,17 +78,3 @@ def question(value: Data) -> Question:
             "spent": money(value["spent"]),
         }
     )
-
-
-def added(left: Money | None, right: Money | None) -> Money | None:
-    """The sum, where None is nothing. Another currency than before begins anew: amounts are never mixed."""
-    if left is None or right is None or left.currency != right.currency:
-        return right if right is not None else left
-    return left + right
-
-
-def moved(total: Money | None, before: Money | None, after: Money | None) -> Money | None:
-    """The sum after one of its parts has changed."""
-    if before is not None and total is not None and after is not None and before.currency == total.currency:
-        return added(total - before, after)
-    return added(total, after)
