@@ -24,6 +24,7 @@ class Look:
     now: datetime
     _crowds: dict[str, Crowd] = field(default_factory=dict)
     _at_work: int | None = None
+    _coming: dict[str, str] = field(default_factory=dict)
 
     def waiting_reason(self, node: Node) -> str:
         """Why a node waits at this moment, whatever it waits for; "" for one that is at work or has ended."""
@@ -44,6 +45,8 @@ class Look:
                 return f"dependency: {parent.id} is {parent.state}"
         elif reason := self._unmet(spec):
             return reason
+        if reason := self._made_anew(node.parent or node.id):
+            return reason
         if node.hold is not None:  # what it could spend and did not is free for this try, and this try holds its own
             return "budget: the try before is being settled"
         if node.retry_at is not None and node.retry_at > self.now:
@@ -60,6 +63,23 @@ class Look:
             kind = "gate" if self.plan.spec(need).kind in (Kind.GATE, Kind.CHECK) else "dependency"
             return f"{kind}: {need} is {node.state}"
         return ""
+
+    def _made_anew(self, node_id: str) -> str:
+        """What is made anew somewhere before a node and may change all that follows it (GATE-2, STALE-1); "" = nothing.
+
+        Only a redrive puts anything at work behind what has finished. What can never finish again holds nobody up:
+        then what was made before it stands.
+        """
+        return next(filter(None, map(self._comes, self.plan.spec(node_id).needs)), "") if self.run.redrives else ""
+
+    def _comes(self, node_id: str) -> str:
+        if node_id not in self._coming:
+            node = self.run.nodes[node_id]
+            if node.state in ENDED_NODES or _never(self.plan, self.run, node_id):
+                self._coming[node_id] = self._made_anew(node_id)
+            else:
+                self._coming[node_id] = f"dependency: {node_id} is {node.state}, and what follows it may change"
+        return self._coming[node_id]
 
     def _crowd(self, map_id: str) -> Crowd:
         if map_id not in self._crowds:

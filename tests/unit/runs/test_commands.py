@@ -196,6 +196,43 @@ async def test_only_what_a_change_touches_is_made_again() -> None:
     assert "motion/S03" in {data["node"] for data in await home.said(run, "node_stale")}
 
 
+async def test_nothing_begins_behind_what_is_made_anew() -> None:
+    """GATE-2, STALE-1: while what a gate was decided for is made anew, what waits behind it is not paid for."""
+    home = house()
+    clip = CLIP | {"input": {"prompt": "it flies"}, "needs": ["good", "time"]}
+    time = {"id": "time", "kind": "gate", "question": "now?"}
+    run = await home.carry(await home.produce(production(FRAME, GATE, time, clip)))
+    run = await home.decide(run, "approve", on="good")
+    home.routing.answering = False
+    run = await home.redrive(run, "frame", input={"prompt": "a heron"})
+    run = await home.decide(run, "approve", on="time")
+    made = len(home.routing.submitted)
+    assert states(run)["clip"] == "pending"
+    (clip_told,) = [node for node in (await home.told(run)).nodes if node.id == "clip"]
+    assert "frame is running" in clip_told.waiting_reason
+    home.routing.answering = True
+    home.answer_all(run)
+    run = await home.carry(run, seconds=5)
+    assert states(run) == {"frame": "succeeded", "good": "waiting_human", "time": "succeeded", "clip": "pending"}
+    run = await home.decide(run, "approve", on="good")
+    assert run.state is RunState.SUCCEEDED
+    assert len(home.routing.submitted) == made + 1
+    await home.rebuilds(run)
+
+
+async def test_what_cannot_be_made_anew_holds_nobody_up() -> None:
+    """GATE-2, STALE-1: where the new frame fails, what was approved before stands, and the Run comes to an end."""
+    home = house()
+    clip = CLIP | {"input": {"prompt": "it flies"}, "needs": ["good", "time"]}
+    run = await home.carry(await home.produce(production(FRAME, GATE, {"id": "time", "kind": "gate"}, clip)))
+    run = await home.decide(run, "approve", on="good")
+    home.routing.script = {"frame": [REFUSED]}
+    run = await home.redrive(run, "frame", input={"prompt": "a heron"})
+    run = await home.decide(run, "approve", on="time")
+    assert (states(run)["frame"], states(run)["clip"], run.state) == ("failed", "succeeded", RunState.DEAD_LETTER)
+    await home.rebuilds(run)
+
+
 async def test_a_redrive_says_why_it_cannot_be() -> None:
     """DLQ-1: a node that is not there, one at work, a Run that was cancelled, nothing that failed."""
     home = house()
