@@ -53,6 +53,7 @@ class RunsServicer(RunsServiceServicer):
 
     async def CreateRun(self, request: pb.CreateRunRequest, context: Any) -> pb.CreateRunResponse:
         """Creates a Run; answers before any work is done."""
+        wire.refuse_oversize(request)
         run, replayed = await create_run(
             self._desk.runs,
             self._desk.routing,

@@ -25,6 +25,17 @@ from services.runs.domain.readiness import Look
 from services.runs.domain.run import Artifact, Event, Failure, Node, Order, Result, Run, RunState
 from services.runs.domain.task_view import AttemptView, Estimate, TaskView
 
+LARGEST_ORDER_BYTES = 4 * 1024 * 1024
+"""Of an order without its materials, which travel as digests: it is kept with its Run and read at every step."""
+
+
+def refuse_oversize(request: runs_service_pb2.CreateRunRequest) -> None:
+    """Fault payload_too_large for an order that every reader of the Run would suffer from (EDG-3)."""
+    size = request.ByteSize()
+    if size > LARGEST_ORDER_BYTES:
+        told = f"without its materials the order has {size} bytes, of which a run keeps at most {LARGEST_ORDER_BYTES}"
+        raise Fault.of("payload_too_large", told)
+
 
 def order_from_proto(request: runs_service_pb2.CreateRunRequest) -> Order:
     """What the caller asks for."""

@@ -3,9 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
+from libs.rpc.values import struct_from
 from pointsman.routing.v1 import task_pb2
+from pointsman.runs.v1 import runs_service_pb2
 from services.runs.domain import hearing
 from services.runs.domain.history import applied
 from services.runs.domain.plan import MAIN
@@ -33,3 +37,12 @@ def test_a_failure_keeps_the_providers_words() -> None:
     view = wire.task_from_proto(task_pb2.Task(id="T", failure=failure_to_proto(fault)))
     assert view.failure is not None
     assert view.failure.message == "unreadable; the provider said: 404 for image 2"
+
+
+def test_an_order_is_kept_only_as_far_as_a_run_can_bear() -> None:
+    """EDG-3: a prompt of many megabytes is refused: it would be read again at every step of every Run beside it."""
+    borne = "x" * (wire.LARGEST_ORDER_BYTES - 1000)
+    wire.refuse_oversize(runs_service_pb2.CreateRunRequest(input=struct_from({"prompt": borne})))
+    with pytest.raises(Fault, match="without its materials") as caught:
+        wire.refuse_oversize(runs_service_pb2.CreateRunRequest(input=struct_from({"prompt": borne + borne})))
+    assert caught.value.code == "payload_too_large"
