@@ -17,6 +17,7 @@ Laws of this file:
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 from libs.kernel.canonical import canonical_text
@@ -29,6 +30,8 @@ ROOTS = frozenset({INPUTS, ITEM})
 """No node may have these names."""
 MADE_ATTRIBUTES = ("artifact", "artifacts", "output")
 MAP_ATTRIBUTES = ("items", "artifacts")
+LISTED = 12
+"""Names that a reason shows of many."""
 
 _OPENING = re.compile(r"\$\$\{|\$\{")
 _PATH = re.compile(r"[A-Za-z0-9_-]{1,64}(?:\.[A-Za-z0-9_-]{1,64}){0,15}")
@@ -227,6 +230,5 @@ def there(value: Any) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """The first of some names, in words."""
-    names = list(names)
-    shown = [str(name) for name in names][:12]
-    return ", ".join(shown) + (" …" if len(names) > len(shown) else "") if shown else "nothing"
+    first = list(islice(names, LISTED + 1))
+    return ", ".join(map(str, first[:LISTED])) + (" …" if len(first) > LISTED else "") if first else "nothing"

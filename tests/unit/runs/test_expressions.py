@@ -12,6 +12,7 @@ from services.runs.domain.expressions import (
     Malformed,
     Scope,
     Unresolved,
+    listed,
     references,
     resolve,
     resolved_input,
@@ -125,3 +126,11 @@ def test_any_text_is_resolved_or_refused(text):
     """Whatever is written, the answer is a value or one of two refusals."""
     with suppress(Malformed, Unresolved):
         resolve(text, SCOPE)
+
+
+def test_a_reason_looks_at_no_more_names_than_it_shows() -> None:
+    """RUN-3, EDG-3: a document full of wrong names costs no more than one look at each."""
+    names = (f"n{number}" for number in range(1000))
+    assert listed(names) == "n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11 …"
+    assert next(names) == "n13"
+    assert (listed(["a", "b"]), listed([])) == ("a, b", "nothing")
