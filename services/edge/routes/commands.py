@@ -66,7 +66,7 @@ class CommandRoutes:
         if not ({"text", "value"} & data.keys()):
             body.refuse("data", "must hold `text`, which is appended, or `value`, which replaces")
         elif "text" in data and not isinstance(data["text"], str):
-            body.refuse("data/text", "must be a text")
+            body.nested("data").refuse("text", "must be a text")
         body.finish()
         command = _command(asked, "steer", [kind, data])
         return answer(await self._runs.steer(asked.tenant, asked.path("run_id"), kind, data, command), 202)

@@ -251,3 +251,14 @@ async def test_faults_of_runs_reach_the_caller(edge: EdgeHouse) -> None:
     assert answer.json()["errors"] == [{"pointer": "/input/duration_s", "reason": "must be between 4 and 15"}]
     edge.runs.refusal = Fault.of("model_not_published", "model 'clip' is not published")
     assert (await user.post("/v1/runs", json=ORDER)).status_code == 404
+
+
+async def test_a_steering_text_is_refused_where_it_stands(edge: EdgeHouse) -> None:
+    """EDG-1: a fault within an object is named by the pointer of the field (RFC 6901)."""
+    user = await edge.user()
+    edge.runs.add("r1")
+    answer = await user.post("/v1/runs/r1/steer", json={"kind": "style", "data": {"text": 1}})
+    assert (answer.status_code, answer.json()["errors"]) == (
+        422,
+        [{"pointer": "/data/text", "reason": "must be a text"}],
+    )
