@@ -16,7 +16,7 @@ from libs.kernel.money import Money
 from services.runs.domain import asking, ending, event_data
 from services.runs.domain.history import applied
 from services.runs.domain.judging import SETTLED, SOUND
-from services.runs.domain.minutes import asked_for
+from services.runs.domain.minutes import asked_for, slowed
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import (
     Draft,
@@ -93,10 +93,9 @@ def held(plan: Plan, run: Run, node: Node, hold_id: str, answer: Held | Refused 
         return ()
     if isinstance(answer, Held):
         told = {"node": node.id, "hold_id": hold_id, "budget_id": answer.budget_id, "attempts": answer.attempts}
-        soft = answer.soft or (() if run.soft else answer.past_soft)
         return (
             Draft("budget_held", {**told, "amount": event_data.money_json(answer.amount)}),
-            *(Draft("budget_soft_limit", {"budget_id": name, "node": node.id}) for name in soft),
+            *slowed(run, node.id, answer),
         )
     if plan.single:
         message = answer.message if isinstance(answer, Refused) else answer.reason

@@ -147,8 +147,8 @@ def _items_ready(run: Run, data: Data, _at: datetime) -> Run:
     return replace(run, nodes=nodes)
 
 
-def _soft(run: Run, _data: Data, _at: datetime) -> Run:
-    return replace(run, soft=True)
+def _soft(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(run, soft=True, soft_at=tuple(dict.fromkeys((*run.soft_at, data["budget_id"]))))
 
 
 def _eased(run: Run, _data: Data, _at: datetime) -> Run:

@@ -18,7 +18,7 @@ from math import ceil
 from services.runs.domain import asking
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Draft, NodeState, Question, Reserved, Run
-from services.runs.domain.task_view import HeldMinutes, Refused
+from services.runs.domain.task_view import Held, HeldMinutes, Refused
 
 Drafts = tuple[Draft, ...]
 ASKED_FOR = "budget: minutes of a reviewer are being held"
@@ -52,12 +52,20 @@ def held(run: Run, review_id: str, answer: HeldMinutes, now: datetime) -> Drafts
         "minutes": answer.minutes,
     }
     begun = replace(asked, opened_at=now, deadline=now + timedelta(seconds=asked.span_s))
-    soft = answer.soft or (() if run.soft else answer.past_soft)
     return (
         Draft("review_minutes_held", told),
         *_waits_for_a_person(run, asked),
         asking.opened(begun),
-        *(Draft("budget_soft_limit", {"budget_id": name, "node": asked.node}) for name in soft),
+        *slowed(run, asked.node, answer),
+    )
+
+
+def slowed(run: Run, node_id: str, answer: Held | HeldMinutes) -> Drafts:
+    """The levels that are past their soft limit, each once: when the ledger tells of one, or when the Run meets one
+    that others have brought there."""
+    met = (name for name in answer.past_soft if name not in run.soft_at)
+    return tuple(
+        Draft("budget_soft_limit", {"budget_id": name, "node": node_id}) for name in dict.fromkeys((*answer.soft, *met))
     )
 
 

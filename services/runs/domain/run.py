@@ -330,6 +330,8 @@ class Run:
     backpressure: str = ""
     soft: bool = False
     """A soft limit of its budget was reached."""
+    soft_at: tuple[str, ...] = ()
+    """The levels at which it was told so."""
     revision: int = 1
     last_sequence: int = 0
 

@@ -189,7 +189,7 @@ class FakeBudgets:
                 return refused
             self.held[hold_id] = (budget_id, cost.amount)
             self.attempts[hold_id] = (budget_id, attempts)
-        return Held(budget_id, cost, attempts, self._newly_soft(root), self.past_soft)
+        return Held(budget_id, cost, attempts, self._newly_soft(root), self._past_soft(root))
 
     async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
         """Once; an id that is not known never holds anything."""
@@ -218,7 +218,8 @@ class FakeBudgets:
             if refused := self._full(self.minutes, budget_id, "review_minutes", minutes):
                 return refused
             self.minutes[hold_id] = (budget_id, minutes)
-        return HeldMinutes(budget_id, minutes, self._newly_soft(budget_id.partition("/")[0]), self.past_soft)
+        root = budget_id.partition("/")[0]
+        return HeldMinutes(budget_id, minutes, self._newly_soft(root), self._past_soft(root))
 
     async def settle_minutes(self, hold_id: str, minutes: int, reason: str) -> Settled:
         """Once; an id that is not known never holds anything."""
@@ -257,10 +258,13 @@ class FakeBudgets:
         below = (item for item in self.held.items() if level in (item[1][0], item[1][0].partition("/")[0]))
         return sum((self.booked.get(hold, amount) for hold, (_, amount) in below), Decimal(0))
 
-    def _newly_soft(self, root: str) -> tuple[str, ...]:
+    def _past_soft(self, root: str) -> tuple[str, ...]:
         money = root in self.soft and self._taken(root) >= self.soft[root]
         minutes = root in self.soft_minutes and _counted(self.minutes, root) >= self.soft_minutes[root]
-        if (money or minutes) and root not in self.told_soft:
+        return (*self.past_soft, root) if money or minutes else self.past_soft
+
+    def _newly_soft(self, root: str) -> tuple[str, ...]:
+        if root in self._past_soft(root) and root not in self.told_soft:
             self.told_soft.add(root)
             return (root,)
         return ()

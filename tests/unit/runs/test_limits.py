@@ -137,3 +137,16 @@ async def test_past_a_budgets_deadline_everything_stops_and_asks(node: dict[str,
     if node["kind"] == "gate":
         run = await home.decide(run, "approve")
     assert run.state is RunState.SUCCEEDED
+
+
+async def test_a_soft_limit_is_told_once_whatever_is_raised() -> None:
+    """COST-10: a production goes on at full speed once a person has raised the hard limit; that it is past its soft one
+    is not told again."""
+    home = house()
+    document = production(fan_out(shots(8)), budget={"currency": "CNY", "cost": "5.00", "soft": "3.00"})
+    run = await home.carry(await home.produce(document))
+    assert run.soft
+    run = await home.decide(run, "raise_budget", budget={"currency": "CNY", "amount": "90.00"})
+    assert (run.state, run.soft) == (RunState.SUCCEEDED, False)
+    assert len(await home.said(run, "budget_soft_limit")) == 1
+    assert home.alerts.told.count(("budget_soft_limit", run.budget_id)) == 1
