@@ -8,6 +8,8 @@ from starlette.responses import Response
 
 from services.edge.routes.operations import JSON
 
+CLIENT_LEFT = 499
+"""nginx's word for it; no client ever reads it."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -19,3 +21,8 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
 def nothing(status: int = 204) -> Response:
     """No body."""
     return Response(None, status, {"cache-control": "no-store"})
+
+
+def left() -> Response:
+    """For the books: the client has gone, and nobody reads it."""
+    return Response(None, CLIENT_LEFT)

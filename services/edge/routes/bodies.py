@@ -12,6 +12,8 @@ from services.edge.domain.calls import Fields
 from services.edge.domain.json_values import Reader, check_depth, check_values, out_of_range, too_deep
 from services.edge.routes.operations import JSON, YAML_TYPES
 
+SMALL_BODY_BYTES = 64 * 1024
+"""Of a command: a few fields, and no media."""
 TRUNCATED = "Input data was truncated"
 _fields = msgspec.json.Decoder(Fields).decode
 
@@ -108,6 +110,14 @@ async def read_object(request: Request, limit_bytes: int, *, optional: bool = Fa
     value = await read_json(request, limit_bytes, optional=optional)
     check_values(value)
     return Reader(value)
+
+
+async def read_reason(request: Request) -> str:
+    """What stands in the body of a command that takes a reason and nothing else; "" where there is none."""
+    body = await read_object(request, SMALL_BODY_BYTES, optional=True)
+    reason = body.text("reason")
+    body.finish()
+    return reason
 
 
 async def read_fields(request: Request, limit_bytes: int) -> Fields:

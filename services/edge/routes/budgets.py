@@ -8,9 +8,8 @@ from services.edge.domain import budget_shapes, queries
 from services.edge.domain.budgets import VALUE_CLASSES, change_of, order_of
 from services.edge.ports import Budgets
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_object
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
 from services.edge.routes.operations import JSON, OPERATORS, PAGING, TEXT, Asked, Operation, Parameter
-from services.edge.routes.runs import SMALL_BODY_BYTES
 
 LIMIT: dict[str, Any] = {
     "type": "object",

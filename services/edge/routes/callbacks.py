@@ -7,9 +7,8 @@ from starlette.responses import Response
 from services.edge.domain import callback_shapes, keys
 from services.edge.ports import Callbacks
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_object
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
 from services.edge.routes.operations import ADMINS, JSON, USERS, Asked, Operation
-from services.edge.routes.runs import SMALL_BODY_BYTES
 
 SECRET_SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -7,8 +7,6 @@ paid. The record of the call stays and says `abandoned`.
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 
-from starlette.responses import Response
-
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from services.edge.app.make_call import MakeCall
@@ -19,7 +17,6 @@ from services.edge.routes.gate import CALL_ID
 from services.edge.routes.operations import Asked
 from services.edge.routes.presence import Presence
 
-CLIENT_LEFT = 499
 Pieces = AsyncGenerator[list[bytes] | Receipt, None]
 
 
@@ -69,11 +66,6 @@ class Calling:
 def call_id_of(asked: Asked) -> str:
     """The id that the call was given."""
     return str(asked.request.scope[CALL_ID])
-
-
-def left() -> Response:
-    """For the books: nobody reads it."""
-    return Response(None, CLIENT_LEFT)
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from services.edge.domain.calls import Receipt
 from services.edge.domain.keys import Scope
 from services.edge.ports import Calls
 from services.edge.routes import call_schemas
-from services.edge.routes.answers import answer
-from services.edge.routes.calling import Calling, left
+from services.edge.routes.answers import answer, left
+from services.edge.routes.calling import Calling
 from services.edge.routes.operations import CALLERS, JSON, Asked, Operation
 from services.edge.routes.tasks import tenant_of
 

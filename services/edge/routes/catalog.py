@@ -9,19 +9,13 @@ from libs.kernel.ids import Ids
 from services.edge.domain import evidence_shapes, queries, shapes
 from services.edge.ports import Catalog
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_object, read_text
-from services.edge.routes.operations import JSON, OPERATORS, YAML, Asked, Handler, Operation, Parameter
-from services.edge.routes.runs import SMALL_BODY_BYTES
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object, read_reason, read_text
+from services.edge.routes.operations import JSON, OPERATORS, REASON_SCHEMA, YAML, Asked, Handler, Operation, Parameter
 
 CATALOG_LIMIT_BYTES = 3 * 1024 * 1024
 """Below the limit of one message between contexts."""
 KINDS = ("channel", "supply", "price", "policy", "degradation_rule", "model", "tenant")
 VERBS = {"disable": "disabled", "enable": "enabled", "drain": "draining"}
-REASON_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {"reason": {"type": "string", "maxLength": 1024}},
-}
 LONGEST_WAIT_S, DEFAULT_WAIT_S = 60.0, 25.0
 VERIFY_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -78,10 +72,7 @@ class CatalogRoutes:
 
     def _admin(self, sort: str, state: str) -> Handler:
         async def set_state(asked: Asked) -> Response:
-            body = await read_object(asked.request, SMALL_BODY_BYTES, optional=True)
-            reason = body.text("reason")
-            body.finish()
-            by = f"{reason} (key {asked.caller.key_id})".strip()
+            by = f"{await read_reason(asked.request)} (key {asked.caller.key_id})".strip()
             return answer(await self._catalog.set_admin_state(sort, asked.path("id"), state, by))
 
         return set_state

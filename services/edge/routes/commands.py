@@ -9,9 +9,8 @@ from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, run_shapes, shapes
 from services.edge.ports import Redrive, Runs
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_object
-from services.edge.routes.operations import JSON, TEXT, USERS, Asked, Operation, Parameter
-from services.edge.routes.runs import CANCEL_SCHEMA, SMALL_BODY_BYTES
+from services.edge.routes.bodies import read_object, read_reason
+from services.edge.routes.operations import JSON, REASON, REASON_SCHEMA, TEXT, USERS, Asked, Operation, Parameter
 
 STEER_BODY_BYTES = 256 * 1024
 STEER_SCHEMA: dict[str, Any] = {
@@ -33,7 +32,7 @@ REDRIVE_SCHEMA: dict[str, Any] = {
         "node": {**TEXT, "description": "Without it, every node that failed."},
         "input": {"type": "object", "description": "Fields of the node's input that change; null takes one away."},
         "supply": {**TEXT, "description": "The only supply that may make it from now on."},
-        "reason": {"type": "string", "maxLength": 1024},
+        "reason": REASON,
     },
 }
 
@@ -47,14 +46,14 @@ class CommandRoutes:
 
     async def pause(self, asked: Asked) -> Response:
         """202 with the Run, paused."""
-        reason = await self._reason(asked)
+        reason = await read_reason(asked.request)
         run = await self._runs.pause(asked.tenant, asked.path("run_id"), reason, _command(asked, "pause", reason))
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
 
     async def resume(self, asked: Asked) -> Response:
         """202 with the Run, going on."""
-        reason = await self._reason(asked)
+        reason = await read_reason(asked.request)
         run = await self._runs.resume(asked.tenant, asked.path("run_id"), reason, _command(asked, "resume", reason))
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
@@ -94,12 +93,6 @@ class CommandRoutes:
         await self._reveal.run(asked.tenant, reached.run)
         return reached
 
-    async def _reason(self, asked: Asked) -> str:
-        body = await read_object(asked.request, SMALL_BODY_BYTES, optional=True)
-        reason = body.text("reason")
-        body.finish()
-        return reason
-
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
         one = "/v1/runs/{run_id}"
@@ -110,11 +103,11 @@ class CommandRoutes:
             Operation(
                 "pauseRun", "POST", f"{one}/pause", self.pause,
                 "Hold the Run: nothing new is submitted, what providers have is followed.", USERS, 202, shapes.Run,
-                takes=CANCEL_SCHEMA, types=json, parameters=(key,), codes=codes,
+                takes=REASON_SCHEMA, types=json, parameters=(key,), codes=codes,
             ),
             Operation(
                 "resumeRun", "POST", f"{one}/resume", self.resume, "Let a paused Run go on.", USERS, 202, shapes.Run,
-                takes=CANCEL_SCHEMA, types=json, parameters=(key,), codes=codes,
+                takes=REASON_SCHEMA, types=json, parameters=(key,), codes=codes,
             ),
             Operation(
                 "steerRun", "POST", f"{one}/steer", self.steer, "Give an input to a Run under way.", USERS, 202,

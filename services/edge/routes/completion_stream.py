@@ -8,10 +8,7 @@ Laws of this file:
 """
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from typing import Any
-
-from starlette.responses import Response
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
@@ -23,10 +20,6 @@ from services.edge.domain.call_headers import headers_of
 from services.edge.domain.calls import Receipt
 from services.edge.domain.openai_answers import ChunkWriter, event
 from services.edge.routes.calling import Pieces
-from services.edge.routes.presence import Presence
-
-EVENT_STREAM = "text/event-stream"
-HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 class Feed:
@@ -80,31 +73,6 @@ class Feed:
             words = ", ".join(f"{name}: {value}" for name, value in told.items())
             return (f": {words}\n\n".encode() if words else b"") + self._writer.end(pieces)
         return b"".join(map(self._writer.frame, pieces))
-
-
-class CompletionStream(Response):
-    """The ASGI side of it."""
-
-    def __init__(self, feed: Feed, metrics: Metrics) -> None:
-        super().__init__(None, 200, HEADERS, EVENT_STREAM)
-        self._feed = feed
-        self._open = metrics.gauge(names.HTTP_STREAMS)
-        del self.headers["content-length"]
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send frames until they end or the client leaves."""
-        self._open.inc()
-        try:
-            async with Presence(scope, receive) as presence, aclosing(self._feed.frames()) as frames:
-                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                async for frame in frames:
-                    if frame:
-                        await send({"type": "http.response.body", "body": frame, "more_body": True})
-            if not presence.left:
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-        finally:
-            self._open.dec()
-            await self._feed.close()
 
 
 def spelling(metrics: Metrics, request_id: str, call_id: str) -> Callable[[Fault], dict[str, Any]]:

@@ -8,9 +8,8 @@ from services.edge.domain import queries, run_shapes
 from services.edge.domain.decisions import DECISIONS, read_verdict
 from services.edge.ports import Desks
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_object
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
 from services.edge.routes.operations import JSON, OPERATORS, PAGING, TEXT, Asked, Operation, Parameter
-from services.edge.routes.runs import SMALL_BODY_BYTES
 
 REVIEW_STATUSES = ("open", "claimed", "decided", "withdrawn")
 DECIDE_SCHEMA: dict[str, Any] = {

@@ -16,9 +16,8 @@ from services.edge.domain.json_values import Reader
 from services.edge.domain.keys import LONGEST_GRACE_S, Key, Scope
 from services.edge.ports import Keys, Random
 from services.edge.routes.answers import answer, nothing
-from services.edge.routes.bodies import read_object
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
 from services.edge.routes.operations import ADMINS, JSON, PAGING, Asked, Operation, Parameter
-from services.edge.routes.runs import SMALL_BODY_BYTES
 
 KEY_SCHEMA: dict[str, Any] = {
     "type": "object",

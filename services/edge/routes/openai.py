@@ -15,9 +15,10 @@ from services.edge.domain.calls import Receipt
 from services.edge.domain.openai_requests import Chat
 from services.edge.domain.shapes import ArtifactRef
 from services.edge.routes import call_schemas
-from services.edge.routes.answers import answer
-from services.edge.routes.calling import Calling, call_id_of, left
-from services.edge.routes.completion_stream import EVENT_STREAM, CompletionStream, Feed, spelling
+from services.edge.routes.answers import answer, left
+from services.edge.routes.calling import Calling, call_id_of
+from services.edge.routes.completion_stream import Feed, spelling
+from services.edge.routes.event_stream import EVENT_STREAM, EventStream
 from services.edge.routes.operations import CALLERS, JSON, Asked, Operation
 
 
@@ -69,7 +70,7 @@ class OpenAiRoutes:
             check_s=self._check_s,
             ended=spelling(self._metrics, asked.request_id, call_id_of(asked)),
         )
-        return CompletionStream(feed, self._metrics)
+        return EventStream(feed.frames(), self._metrics, feed.close)
 
     async def embeddings(self, asked: Asked) -> Response:
         """Vectors, in the order of the texts."""

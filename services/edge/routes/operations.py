@@ -105,6 +105,9 @@ def plain(path: str) -> str:
 
 
 TEXT = {"type": "string"}
+REASON = {"type": "string", "maxLength": 1024}
+REASON_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": {"reason": REASON}}
+"""Of a command that takes a reason and nothing else."""
 PAGING = (
     Parameter("page_size", "At most this many.", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
     Parameter("page_token", "`next_page_token` of the page before."),

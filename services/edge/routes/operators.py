@@ -7,9 +7,8 @@ from starlette.responses import Response
 from services.edge.domain import alert_shapes, queries, shapes
 from services.edge.ports import Capacity, Health, Routing
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_object
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
 from services.edge.routes.operations import JSON, OPERATORS, PAGING, Asked, Operation, Parameter
-from services.edge.routes.runs import SMALL_BODY_BYTES
 
 RESOLUTIONS = ("accepted", "not_accepted")
 RESOLVE_SCHEMA: dict[str, Any] = {

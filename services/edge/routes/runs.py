@@ -1,9 +1,7 @@
 """/v1/runs: create, read, list, join, cancel, events."""
 
-import asyncio
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from services.edge.app.cancel_by_key import CancelByKey
@@ -12,14 +10,14 @@ from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, shapes
 from services.edge.domain.orders import BILLING_MODES, DEGRADATIONS, PRIORITIES
 from services.edge.ports import Runs
-from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_json, read_object
+from services.edge.routes.answers import answer, left
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_json, read_object, read_reason
 from services.edge.routes.input_schemas import INPUT
-from services.edge.routes.operations import JSON, PAGING, USERS, Asked, Operation, Parameter
+from services.edge.routes.operations import JSON, PAGING, REASON, REASON_SCHEMA, USERS, Asked, Operation, Parameter
+from services.edge.routes.presence import Presence
 
 LONGEST_JOIN_S = 600
 DEFAULT_JOIN_S = 30
-SMALL_BODY_BYTES = 64 * 1024
 AFTER = Parameter("after", "Only events after this sequence.", {"type": "integer", "minimum": 0, "default": 0})
 BESIDE: dict[str, Any] = {
     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -62,18 +60,13 @@ PRODUCTION: dict[str, Any] = {
     },
 }
 ORDER_SCHEMA: dict[str, Any] = {"oneOf": [SINGLE, PRODUCTION]}
-CANCEL_SCHEMA = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {"reason": {"type": "string", "maxLength": 1024}},
-}
 CANCEL_BY_KEY_SCHEMA = {
     "type": "object",
     "additionalProperties": False,
     "required": ["idempotency_key"],
     "properties": {
         "idempotency_key": {"type": "string", "minLength": 1, "maxLength": queries.LONGEST_KEY},
-        "reason": {"type": "string", "maxLength": 1024},
+        "reason": REASON,
     },
 }
 
@@ -119,25 +112,15 @@ class RunRoutes:
     async def join(self, asked: Asked) -> Response:
         """The Run at rest, or 504 join_timeout. A client that leaves ends the waiting, and nothing else."""
         timeout_s = queries.number(asked.query("timeout_s"), "timeout_s", DEFAULT_JOIN_S, 1, LONGEST_JOIN_S)
-        waiting = asyncio.create_task(self._runs.join(asked.tenant, asked.path("run_id"), timeout_s))
-        leaving = asyncio.create_task(_left(asked.request))
-        try:
-            await asyncio.wait({waiting, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not waiting.done():
-                return Response(None, 499)
-            run = waiting.result()
-        finally:
-            for task in (waiting, leaving):
-                task.cancel()
-            await asyncio.gather(waiting, leaving, return_exceptions=True)
-        await self._reveal.run(asked.tenant, run)
-        return answer(run)
+        async with Presence(asked.request.scope, asked.request.receive):
+            run = await self._runs.join(asked.tenant, asked.path("run_id"), timeout_s)
+            await self._reveal.run(asked.tenant, run)
+            return answer(run)
+        return left()
 
     async def cancel(self, asked: Asked) -> Response:
         """202 with the Run; the cancel is on record, the Run may still be ending."""
-        body = await read_object(asked.request, SMALL_BODY_BYTES, optional=True)
-        reason = body.text("reason")
-        body.finish()
+        reason = await read_reason(asked.request)
         run = await self._runs.cancel(asked.tenant, asked.path("run_id"), reason)
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
@@ -197,7 +180,7 @@ class RunRoutes:
             ),
             Operation(
                 "cancelRun", "POST", f"{one}/cancel", self.cancel, "Ask for the Run to end.", USERS, 202, shapes.Run,
-                takes=CANCEL_SCHEMA, types=frozenset({JSON}),
+                takes=REASON_SCHEMA, types=frozenset({JSON}),
                 codes=("malformed_request", "not_found", "run_terminal", "validation_failed"),
             ),
             Operation(
@@ -208,9 +191,3 @@ class RunRoutes:
                        "idempotency_in_progress"),
             ),
         )  # fmt: skip
-
-
-async def _left(request: Request) -> None:
-    """Return when the client has gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        continue

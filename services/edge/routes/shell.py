@@ -15,6 +15,7 @@ from libs.telemetry import names
 from libs.telemetry.correlation import bound, carry_traceparent
 from libs.telemetry.metrics import Metrics
 from services.edge import problems
+from services.edge.routes.answers import CLIENT_LEFT
 from services.edge.routes.gate import CALL_ID, REQUEST_ID, ROUTE, STANDING
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -69,10 +70,10 @@ class Shell:
     def _count(self, scope: MutableMapping[str, Any], outlet: "_Outlet", seconds: float) -> None:
         route = scope.get(ROUTE, UNMATCHED)
         method = scope["method"] if scope["method"] in METHODS else "other"
-        status = str(outlet.status or 499)
-        self._metrics.histogram(names.HTTP_SECONDS, route=route, method=method, status=status).observe(seconds)
+        status = outlet.status or CLIENT_LEFT
+        self._metrics.histogram(names.HTTP_SECONDS, route=route, method=method, status=str(status)).observe(seconds)
         if route not in QUIET:
-            facts = {"route": route, "method": method, "status": outlet.status, "seconds": round(seconds, 4)}
+            facts = {"route": route, "method": method, "status": status, "seconds": round(seconds, 4)}
             log.info("http_request", extra=facts)
 
 

@@ -9,30 +9,26 @@ Laws of this file:
 """
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
-from libs.telemetry import names
 from libs.telemetry.metrics import Metrics
 from services.edge.app.authenticate import Authenticator, Caller
 from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, shapes
 from services.edge.ports import Runs
 from services.edge.routes.answers import nothing
+from services.edge.routes.event_stream import EVENT_STREAM, EventStream
 from services.edge.routes.operations import USERS, Asked, Operation, Parameter
 from services.edge.routes.runs import AFTER
 
-EVENT_STREAM = "text/event-stream"
 RETRY_MS = 2000
 FINISHED = frozenset({"succeeded", "failed", "timed_out", "cancelled", "dead_letter"})
-HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 Feed = AsyncGenerator[list[shapes.RunEvent], None]
 _encode = msgspec.json.Encoder().encode
 
@@ -79,7 +75,7 @@ class StreamRoutes:
         if run.status in FINISHED:  # whose history may be pruned: a status can be told only before the stream begins
             await self._runs.events(asked.tenant, run_id, after, 1)
         feed = self._runs.follow(asked.tenant, run_id, after)
-        return EventStream(asked.request, self._lines(asked.caller, feed), self._metrics)
+        return EventStream(self._lines(asked.caller, feed), self._metrics)
 
     async def _lines(self, caller: Caller, feed: Feed) -> AsyncGenerator[bytes, None]:
         """The text of the stream, piece by piece."""
@@ -153,41 +149,3 @@ class _Turns:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._feed.aclose()
-
-
-class EventStream(Response):
-    """Sends lines until they end or the client leaves, whichever is first."""
-
-    def __init__(self, request: Request, lines: AsyncGenerator[bytes, None], metrics: Metrics) -> None:
-        super().__init__(None, 200, HEADERS, EVENT_STREAM)
-        self._lines = lines
-        self._open = metrics.gauge(names.HTTP_STREAMS)
-        del self.headers["content-length"]
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """The ASGI side of it."""
-        sending = asyncio.create_task(self._send(send))
-        leaving = asyncio.create_task(_left(receive))
-        self._open.inc()
-        try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._open.dec()
-            for task in (sending, leaving):
-                if not task.done():
-                    task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
-        if sending.done() and not sending.cancelled():
-            sending.result()
-
-    async def _send(self, send: Any) -> None:
-        async with contextlib.aclosing(self._lines) as lines:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            async for text in lines:
-                await send({"type": "http.response.body", "body": text, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _left(receive: Any) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        continue
