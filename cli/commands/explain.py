@@ -1,7 +1,7 @@
 """`pointsman explain`: why a task or a call went where it went."""
 
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 import click
@@ -15,6 +15,8 @@ from cli.context import Session, json_option, pass_session
 
 ABSENT = ("not_found", "forbidden")
 """Codes under which something else of that id may be there: keys for calls alone may see no tasks."""
+NAMED = 40
+"""How many nodes of a production are named by their tasks."""
 
 
 @click.command()
@@ -136,11 +138,25 @@ async def _of_run(api: Api, name: str, unknown: Problem) -> dict[str, Any]:
     except Problem as problem:
         if problem.code != "not_found":
             raise
-        neither = {**unknown.body, "detail": f"there is no task, no run and no call {name!r}"}
-        raise Problem(unknown.status, neither) from problem
+        neither = f"there is no task, no run and no call {name!r} for this key; only its own tenant reads a run"
+        raise Problem(unknown.status, {**unknown.body, "detail": neither}) from problem
+    if run.get("production"):
+        _refuse_production(run)
     if not run["nodes"] or not run["nodes"][0]["task_id"]:
         raise Problem(unknown.status, {**unknown.body, "detail": f"run {run['id']} is {run['status']} without a task"})
     return await api.get(f"/v1/tasks/{run['nodes'][0]['task_id']}")
+
+
+def _refuse_production(run: dict[str, Any]) -> NoReturn:
+    """Its nodes went different ways: which one is meant is for the caller to say."""
+    tasks = [f"{node['id']}: {node['task_id']}" for node in run["nodes"] if node["task_id"]]
+    more = [f"… and {len(tasks) - NAMED} more"] if len(tasks) > NAMED else []
+    output.fail(
+        f"run {run['id']} is a production of many tasks" if tasks else f"nothing of run {run['id']} has a task yet",
+        output.REFUSED,
+        "`pointsman explain TASK`; `pointsman run show RUN --json` names every task",
+        [*tasks[:NAMED], *more],
+    )
 
 
 def show_selection(selection: dict[str, Any]) -> None:

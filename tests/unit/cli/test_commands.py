@@ -42,6 +42,18 @@ def test_explain_says_that_there_is_neither() -> None:
     assert "there is no task, no run and no call 'X'" in said.output
 
 
+def test_explain_of_a_production_names_the_tasks_of_its_nodes() -> None:
+    """OPS-8: a production went many ways; who asks why is told what to ask about, and nothing of one node alone."""
+    nodes = [{"id": "gate", "task_id": None}, *({"id": f"shots/{n}", "task_id": f"T{n}"} for n in range(50))]
+    production = {**a_run(), "production": "film", "nodes": nodes}
+    said = invoke(explain, FakeServer({"/v1/runs/R1": production}), "R1")
+    assert said.exit_code == output.REFUSED
+    assert "shots/0: T0" in said.stderr
+    assert "and 10 more" in said.stderr
+    said = invoke(explain, FakeServer({"/v1/runs/R1": {**production, "nodes": nodes[:1]}}), "R1")
+    assert "nothing of run R1 has a task yet" in said.stderr
+
+
 def test_create_names_the_run_before_it_watches() -> None:
     """OPS-8: whoever is cut off while watching knows which run to ask for."""
     server = FakeServer({"/v1/runs": {"id": "R1", "status": "pending"}, "/v1/runs/R1": a_run()})
