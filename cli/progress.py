@@ -146,10 +146,20 @@ def describe(event: dict[str, Any]) -> str:
             return f"producing waits for people: {data['reason']}"
         case "run.steer.consumed":
             return f"{_node(data)}takes steering input {data['sequence']} ({data['kind']})"
+        case "run.steer.accepted":
+            now = "waits again" if again(data) else "is accepted"
+            return f"steering input {data['sequence']} ({data['kind']}) {now}"
+        case "run.steer.superseded":
+            return f"steering input {data['sequence']} ({data['kind']}) was taken by nobody"
         case "budget_soft_limit":
             return f"the soft limit of {data['budget_id']} is reached"
         case kind:
             return str(kind).replace("_", " ")
+
+
+def again(data: Mapping[str, Any]) -> bool:
+    """Whether it had been accepted before: a pause keeps what was steered, and the resume tells it anew."""
+    return bool(data.get("source_event_id", data["steering_event_id"]) != data["steering_event_id"])
 
 
 def kind_of(event: Mapping[str, Any]) -> str:

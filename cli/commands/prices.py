@@ -96,8 +96,12 @@ def _percent(change: Change) -> str | None:
 def _tell(found: Imported, moved: list[Change], report: bool, where: str) -> None:
     """On standard error: the rules themselves may be on standard output."""
     console = output.errors
-    counts = f"{len(found.rules)} rules{where}, {len(found.unpriced)} models without a price"
-    console.print(f"{counts}, {len(found.warnings)} rules that leave something out", highlight=False, markup=False)
+    counts = (
+        f"{output.count(len(found.rules), 'rule')}{where}",
+        output.count(len(found.unpriced), "model without a price", "models without a price"),
+        output.count(len(found.warnings), "rule that leaves something out", "rules that leave something out"),
+    )
+    console.print(", ".join(counts), highlight=False, markup=False)
     if moved:
         rows = ((item.id, item.what, _percent(item), item.words) for item in moved)
         console.print(output.table("Changed", ("id", "change", "percent", "largest"), list(rows)))

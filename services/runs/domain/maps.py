@@ -56,7 +56,8 @@ def advanced(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, ..
 
 
 def _stopped(node: Node, made: Sequence[Node], failed: Sequence[Node], tolerated: int) -> tuple[Draft, ...]:
-    why = f"the fan-out stopped: {len(failed)} items failed, {tolerated} are tolerated"
+    items = "1 item" if len(failed) == 1 else f"{len(failed)} items"
+    why = f"the fan-out stopped: {items} failed, {tolerated} are tolerated"
     waiting = [child for child in made if child.state in WAITING_TO_START]
     if waiting:
         return tuple(Draft("node_cancelled", {"node": child.id, "reason": why}) for child in waiting)
@@ -91,9 +92,10 @@ def _releases(plan: Plan, run: Run, node: Node, made: Sequence[Node], now: datet
         if not canary.by_person or all(child.state in ENDED_NODES for child in members):
             yield Draft("canary_released", {**told, "by": "checks"})
         elif open_for(run, "canary", node.id, f"canary:{node.id}:{shot_class}") is None:
+            rest = f"{len(members) - len(good)} of {len(members)} items"
             asked = question(
                 plan, run, node, "canary", now,
-                asks=f"May the other {len(members) - len(good)} items of class {shot_class!r} follow?",
+                asks=f"May the rest of class {shot_class!r} follow, {rest}?",
                 cause="the canaries of this class are made",
                 root_cause=f"canary:{node.id}:{shot_class}",
                 artifacts=[artifact for child in good for artifact in child.artifacts],

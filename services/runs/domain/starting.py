@@ -91,7 +91,7 @@ def _gate(plan: Plan, run: Run, node: Node, spec: Spec, now: datetime) -> tuple[
     about = [run.nodes[need] for need in spec.needs]
     asked = question(
         plan, run, node, "gate", now,
-        asks=f"Is what {node.id} stands before good?",
+        asks=f"May {node.id} be passed: is what stands before it good?",
         cause=cause,
         subject_hash=bound,
         artifacts=artifacts,

@@ -41,6 +41,21 @@ def test_a_problem_names_the_fields_and_the_next_step(capsys: pytest.CaptureFixt
             "attempt 2 failed (key_invalid)",
         ),
         ({"kind": "node_waiting", "data": {"reason": "capacity"}}, "waits: capacity"),
+        (
+            {"kind": "run.steer.accepted", "data": {"sequence": 1, "kind": "style", "steering_event_id": "E1"}},
+            "steering input 1 (style) is accepted",
+        ),
+        (
+            {
+                "kind": "run.steer.accepted",
+                "data": {"sequence": 1, "kind": "style", "steering_event_id": "E2", "source_event_id": "E1"},
+            },
+            "steering input 1 (style) waits again",
+        ),
+        (
+            {"kind": "run.steer.superseded", "data": {"sequence": 2, "kind": "mood"}},
+            "steering input 2 (mood) was taken by nobody",
+        ),
         ({"kind": "a_kind_of_tomorrow", "data": {}}, "a kind of tomorrow"),
     ],
 )

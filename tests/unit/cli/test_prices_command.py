@@ -34,7 +34,7 @@ def test_rules_are_written_and_the_rest_is_counted(tmp_path: Path) -> None:
         ("a", "0.04", "USD"), ("b", "0.05", "USD"),
     ]  # fmt: skip
     assert "MIT License" in said.stdout
-    assert "2 rules, 1 models without a price" in said.stderr
+    assert "2 rules, 1 model without a price" in said.stderr
     assert "the table states no price of pictures" not in said.stderr
     assert "the table states no price of pictures" in imported(file, "--report").stderr
 
