@@ -28,7 +28,11 @@ _STATUS_OF_CATEGORY = {
 }
 # How long to wait after a 429 or a 503 of which nobody knows when it ends: known clients would otherwise come at once.
 UNKNOWN_WAIT_S = 2
-OPENAI_PATHS = ("/v1/chat/", "/v1/embeddings", "/v1/images/", "/v1/audio/", "/v1/models")
+OPENAI_PATHS = (
+    *("/v1/chat/", "/v1/embeddings", "/v1/images/", "/v1/audio/", "/v1/models"),
+    *("/v1/responses", "/v1/completions", "/v1/moderations", "/v1/files", "/v1/batches"),
+)
+"""The latter are not served: a client that tries them reads so in its own words."""
 OPENAI_TYPES = {
     401: "authentication_error",
     402: "insufficient_quota",

@@ -34,6 +34,14 @@ def pointers(body: dict[str, Any]) -> list[str]:
     return [error["pointer"] for error in body["errors"]]
 
 
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/completions", "/v1/audio/transcriptions"])
+async def test_paths_of_openai_that_nobody_serves(edge: EdgeHouse, path: str) -> None:
+    """OAI-1: the official client finds its own envelope where it asks for what is not served."""
+    async with edge.client() as client:
+        told = check(await client.post(path, json={}), 404, "not_found")
+    assert told["error"]["message"] == told["detail"]
+
+
 @pytest.mark.parametrize("path", ["/v2/runs", "/v1/runs/", "/v1/runs/r/none", "/v1/run%00s", "/v1/%ff%fe", "/v1//runs"])
 async def test_unknown_paths(edge: EdgeHouse, path: str) -> None:
     """EDG-3: a path that nobody serves is a 404 problem, whatever bytes are in it."""
