@@ -116,7 +116,7 @@ async def test_an_input_of_the_wrong_shape_is_refused_at_the_door(given: Any, co
 async def test_a_video_is_no_call():
     """SYN-1: a kind that is made over minutes is submitted, not waited for."""
     async with serving(call_stage(chat_catalog(kind=Kind.VIDEO))) as play:
-        assert "submit a task" in (await play.refused()).message
+        assert "create a run" in (await play.refused()).message
         assert (await play.refused("c2", tenant="", model="")).errors[0].pointer == "/tenant"
 
 

@@ -32,7 +32,7 @@ def admit_call(
     """
     model = tried or usable_model(catalog, request)
     if model.kind is Kind.VIDEO:
-        raise Fault.invalid(("/model", f"{model.id!r} makes video, which is no synchronous kind: submit a task"))
+        raise Fault.invalid(("/model", f"{model.id!r} makes video, which is no synchronous kind: create a run"))
     if kind and kind != model.kind:
         raise Fault.invalid(("/model", f"{model.id!r} is of kind {model.kind}, not {kind}"))
     if streamed and model.kind not in STREAMED:

@@ -65,7 +65,7 @@ def refused(decision: Decision, model: str) -> Fault:
     if fates and all(fate.step == UNFIT and fate.reason in OFFERED_AT for fate in fates):
         # Nothing that time or an operator's hand at a breaker could cure: what is asked for is not on offer (SYN-12).
         wants = tuple(
-            (OFFERED_AT[fate.reason], f"model {model!r} does not have it at {fate.supply}: {fate.figures}")
+            (OFFERED_AT[fate.reason], f"asks for what model {model!r} has not got at {fate.supply}: {fate.figures}")
             for fate in fates
         )
         return Fault.invalid(*wants)
