@@ -284,6 +284,23 @@ async def test_minutes_and_attempts_stop_and_ask(studio: Studio) -> None:
     assert (await studio.client.get("/v1/operator/budgets:check")).json()["mismatches"] == []
 
 
+async def test_a_budgets_deadline_stops_and_asks(studio: Studio) -> None:
+    """COST-10: past the deadline of a level above nothing is made; moved by a person, and approved, it goes on."""
+    film = {"id": "film", "level": "project", "currency": "CNY", "deadline_at": "2026-01-01T00:00:00Z"}
+    assert (await studio.client.post("/v1/operator/budgets", json=film)).status_code == 201
+    frame = {"id": "frame", "kind": "generate", "model": "frame", "input": {"prompt": "a quay"}}
+    document = {"production": "late", "budget": {"currency": "CNY", "parent": "film"}, "nodes": [frame]}
+    run_id = (await studio.create(document))["id"]
+    asked = await studio.asked(run_id, "frame", "budget")
+    assert "May project film have more time?" in asked["question"]
+    assert "raise_budget" not in asked["decisions"]
+    assert studio.routing.submitted == []
+    later = {"deadline_at": "2099-01-01T00:00:00Z", "reason": "Ann: the release was moved"}
+    assert (await studio.client.post("/v1/operator/budgets/film/limits", json=later)).status_code == 200
+    await studio.decide(asked, "approve")
+    await studio.becomes(run_id, "succeeded")
+
+
 async def test_strangers_and_users_at_the_desks(studio: Studio) -> None:
     """AUTH-1: another tenant's Run takes no command, in the words of one that never was; desks are the operators', of
     any tenant."""
