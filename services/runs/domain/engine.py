@@ -6,10 +6,10 @@ Laws of this file:
 - a Run at rest never changes by itself; exactly one terminal event ends it (EVENT-1);
 - an intent is on record before anything is done for it; what is done twice is done once, because every act carries an
   id that was recorded before (task, hold);
-- each state that is not an end has exactly one way on (`RECOVERY`), whoever looks at it, and however often.
+- each state that is not an end has exactly one way on (`moves.RECOVERY`), whoever looks at it, and however often.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -71,16 +71,6 @@ class Act:
 
 
 Command = Record | Act
-
-RECOVERY: Mapping[NodeState, str] = {
-    NodeState.PENDING: "begins when what it waits for is there, or ends when that never comes",
-    NodeState.STALE: "begins again like a pending one",
-    NodeState.LEASED: "its Hold is asked for; then its Task is handed over under the recorded id, or a person is asked",
-    NodeState.RUNNING: "its Task is followed by its id; a map looks at its items",
-    NodeState.WAITING_HUMAN: "its question is on record, with a deadline that hands it on",
-    NodeState.COMPENSATING: "never found: a compensation begins and ends in one commit, so nothing can starve it",
-}
-"""The one rule for each state that is not an end: after a crash nothing else is needed (RUN-6)."""
 
 
 def next_commands(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Command, ...]:

@@ -16,6 +16,7 @@ from services.runs.domain import amounts, event_data
 from services.runs.domain.expressions import references
 from services.runs.domain.merging import layered
 from services.runs.domain.minutes import over
+from services.runs.domain.moves import refuse_other_moves
 from services.runs.domain.nodes_history import NODE_EVENTS
 from services.runs.domain.reading.links import EXPRESSED
 from services.runs.domain.run import (
@@ -55,9 +56,11 @@ def evolve(run: Run, kind: str, data: Data, at: datetime) -> Run:
 
 
 def applied(run: Run, drafts: Sequence[Draft], now: datetime) -> Run:
-    """The Run after events that are about to be committed at `now`."""
+    """The Run after events that are about to be committed at `now`. IllegalMove for what no table of states holds."""
     for draft in drafts:
-        run = evolve(run, draft.kind, plain(draft.data), now)
+        after = evolve(run, draft.kind, plain(draft.data), now)
+        refuse_other_moves(run, after, draft.kind)
+        run = after
     return run
 
 

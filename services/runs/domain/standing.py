@@ -6,7 +6,8 @@ Waiting is no fault: for a provider, for a person, for a gate. What is due and d
 from collections.abc import Collection
 from datetime import datetime
 
-from services.runs.domain.engine import RECOVERY, Act, Deed, Record, next_commands
+from services.runs.domain.engine import Act, Deed, Record, next_commands
+from services.runs.domain.moves import RECOVERY
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import ENDED_NODES, NodeState, Run
 

@@ -12,8 +12,8 @@ from libs.kernel.money import Money
 from services.runs.app.check_standing import Standing
 from services.runs.app.telling import Telling
 from services.runs.domain.alerting import still, worse
-from services.runs.domain.engine import RECOVERY
 from services.runs.domain.judging import Facts
+from services.runs.domain.moves import RECOVERY
 from services.runs.domain.run import AT_WORK, ENDED_NODES, WAITING_TO_START, NodeState, Run, RunState
 from services.runs.domain.staleness import stale
 from services.runs.domain.standing import stuck
