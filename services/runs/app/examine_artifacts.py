@@ -1,18 +1,17 @@
 """What checks find in artifacts: each is measured where its bytes are, and judged by pure rules (GATE-1, RUN-7)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from services.runs.domain import judging
 from services.runs.domain.expressions import Unresolved, resolve
-from services.runs.domain.inputs import scope_of
+from services.runs.domain.inputs import looked_at, scope_of
 from services.runs.domain.judging import SOUND, Facts
 from services.runs.domain.plan import Check, Plan
 from services.runs.domain.run import Artifact, Node, Run
 from services.runs.domain.task_view import Finding
 from services.runs.ports import Examiner
 
-LookedAt = tuple[str, Sequence[Artifact]]
 NOTHING = "there is no file to look at"
 
 
@@ -22,18 +21,20 @@ class Inspector:
     def __init__(self, examiner: Examiner) -> None:
         self._examiner = examiner
 
-    async def findings(self, plan: Plan, run: Run, node: Node, looked_at: Iterable[LookedAt]) -> list[Finding]:
-        """One finding for each artifact and check; what is not sound is judged no further, and a check that has nothing
-        to look at is not passed. Faults of the store and of routing, where a text is to be read."""
+    async def findings(self, plan: Plan, run: Run, node: Node, made: Sequence[Artifact] | None = None) -> list[Finding]:
+        """One finding for each artifact and check: of what the node made, or of what a check node looks at. What
+        is not sound is judged no further, and a check that has nothing to look at is not passed. Faults of the store
+        and of routing, where a text is to be read."""
         declared = plan.spec(node.id).checks
         try:
             checks = _resolved(plan, run, node, declared)
+            chosen = looked_at(plan, run, node) if made is None else ((node.id, made),)
         except Unresolved as missing:
             return [Finding(node.id, check.name, str(missing)) for check in declared]
         readers = judging.readers(checks)
         others = {sha256: await self._facts(run, sha256) for sha256 in judging.compared(checks)}
         found: list[Finding] = []
-        for name, artifacts in looked_at:
+        for name, artifacts in chosen:
             for artifact in artifacts:
                 facts = await self._examiner.examine(run.tenant, artifact, readers)
                 found += _judged(name, facts, checks, others)
@@ -49,8 +50,9 @@ def _resolved(plan: Plan, run: Run, node: Node, declared: Sequence[Check]) -> li
 
 
 def _judged(name: str, facts: Facts, checks: Sequence[Check], others: dict[str, Facts]) -> list[Finding]:
+    seen = Artifact(facts.sha256, facts.media_type, facts.size_bytes)
     if broken := judging.verified(facts):
-        return [Finding(name, SOUND, f"{facts.sha256[:12]} {broken}")]
+        return [Finding(name, SOUND, f"{facts.sha256[:12]} {broken}", seen)]
     reasons = ((check.name, judging.judge(check, facts, others)) for check in checks)
-    judged = [Finding(name, check, f"{facts.sha256[:12]} {reason}" if reason else "") for check, reason in reasons]
-    return judged or [Finding(name, SOUND)]
+    told = ((check, f"{facts.sha256[:12]} {reason}" if reason else "") for check, reason in reasons)
+    return [Finding(name, check, reason, seen) for check, reason in told] or [Finding(name, SOUND, "", seen)]

@@ -15,7 +15,6 @@ from services.runs.app.hold_minutes import PASSING, Minutes
 from services.runs.domain import asking, hearing, memos
 from services.runs.domain.alerting import beyond, hard_limit, soft_limit
 from services.runs.domain.engine import Act, Deed
-from services.runs.domain.inputs import examined
 from services.runs.domain.money import attempts_that_fit, order_of
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Draft, Failure, Node, Run
@@ -65,13 +64,12 @@ class Hands:
             return ()
 
     async def _submit(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
-        now = self._world.clock.now
         try:
             await self._routing.submit(plan, run, node)
         except Fault as fault:
             if fault.retryable or fault.code in PASSING:
                 raise
-            return hearing.refused(plan, run, node, failure_of(fault), now())
+            return hearing.refused(plan, run, node, failure_of(fault), self._world.clock.now())
         return hearing.submitted(run, node)
 
     async def _follow(self, plan: Plan, run: Run, node: Node, task: TaskView | None) -> Drafts:
@@ -80,7 +78,7 @@ class Hands:
             return ()
         findings: Sequence[Finding] = ()
         if task.state == "succeeded" and not plan.single:
-            findings = await self._checks.findings(plan, run, node, [(node.id, task.artifacts)])
+            findings = await self._checks.findings(plan, run, node, task.artifacts)
         return hearing.followed(plan, run, node, task, findings, self._world.clock.now())
 
     async def _cancel(self, plan: Plan, run: Run, node: Node, task: TaskView | None) -> Drafts:
@@ -94,14 +92,13 @@ class Hands:
         Whoever died meanwhile may have handed the Task over; one that stands still may yet do it. So a Task that
         routing does not know is handed over as cancelled: whoever comes later finds it ended.
         """
-        now = self._world.clock.now
         task = (await self._routing.tasks([node.task_id])).get(node.task_id)
         if task is None:
             await self._routing.withdraw(plan, run, node)
             return ()
         if task.state == "cancelled" and not task.attempts:
             await self._let_go(plan, node, "it was withdrawn")
-            return hearing.withdrawn(plan, run, node, now())
+            return hearing.withdrawn(plan, run, node, self._world.clock.now())
         drafts = hearing.submitted(run, node)
         await self._quietly(run, self._routing.cancel, node.task_id)
         return drafts
@@ -150,7 +147,7 @@ class Hands:
         memo = await self._runs.memo(run.tenant, node.input_hash, run.id)
         if memo is None:
             return ()
-        findings = await self._checks.findings(plan, run, node, [(node.id, memo.result.artifacts)])
+        findings = await self._checks.findings(plan, run, node, memo.result.artifacts)
         if any(finding.failed for finding in findings):
             return ()
         # A Hold that was asked for before a crash goes back, and one that is under way finds its id closed.
@@ -200,8 +197,7 @@ class Hands:
         return hearing.settled(run, node, cost, settled.soft)
 
     async def _examine(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
-        looked_at = [(each.id, each.artifacts) for each in examined(plan, run, node)]
-        findings = await self._checks.findings(plan, run, node, looked_at)
+        findings = await self._checks.findings(plan, run, node)
         return hearing.examined(plan, run, node, findings, self._world.clock.now())
 
     async def _pause(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:

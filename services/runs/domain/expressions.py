@@ -153,6 +153,23 @@ def material(artifact: Artifact) -> dict[str, str]:
     return {"artifact": artifact.sha256}
 
 
+def digests_in(value: Any) -> tuple[str, ...]:
+    """The files that a value holds, each once and in order: every `{"artifact": SHA256}`, however deep."""
+    return tuple(dict.fromkeys(_digests_in(value)))
+
+
+def _digests_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name == "artifact" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _digests_in(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _digests_in(inner)
+
+
 def _text(pieces: tuple[str | Expression, ...], scope: Scope) -> Any:
     if len(pieces) == 1:
         return pieces[0] if isinstance(pieces[0], str) else _value(pieces[0], scope)

@@ -290,14 +290,15 @@ def examined(plan: Plan, run: Run, node: Node, findings: Sequence[Finding], now:
     checked = {"node": node.id, "checked": len(findings)}
     if not wrong:
         return (Draft("node_completed", {**checked, "artifacts": [], "input_hash": node.input_hash}),)
-    about = [run.nodes[name] for name in dict.fromkeys(finding.node for finding in wrong)]
+    names = dict.fromkeys(finding.node for finding in wrong)
+    about = [run.nodes[name] for name in names if name != node.id]
     said = "; ".join(f"{finding.node}: {finding.check}: {finding.failed}" for finding in wrong[:10])
     asked = asking.question(
         plan, run, node, "check", now,
-        asks=f"{len(about)} of what {node.id} looked at is not good. What is to become of it?",
+        asks=f"{len(names)} of what {node.id} looked at is not good. What is to become of it?",
         cause=said,
         subject_hash=node.input_hash,
-        artifacts=[artifact for each in about for artifact in each.artifacts],
+        artifacts=list(dict.fromkeys(finding.artifact for finding in wrong if finding.artifact is not None)),
         about=[node, *about],
     )  # fmt: skip
     told = {"node": node.id, "reason": f"check: {said}", **_grave(wrong)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from libs.kernel.canonical import digest
-from services.runs.domain.expressions import Given, Made, Scope, Unresolved, resolve, resolved_input
+from services.runs.domain.expressions import Given, Made, Scope, Unresolved, digests_in, resolve, resolved_input
 from services.runs.domain.fan_out import items_of
 from services.runs.domain.merging import changed, fewer_variants, input_hash, steered
 from services.runs.domain.plan import Kind, Plan, Spec
@@ -69,12 +69,16 @@ def items_now(plan: Plan, run: Run, node: Node) -> list[dict[str, Any]]:
 
 
 def subject(plan: Plan, run: Run, node: Node) -> tuple[Any, tuple[Artifact, ...]]:
-    """(what a gate or check binds to, the artifacts among it): what it declares, or what its needs gave."""
+    """(what a gate or check binds to, the artifacts that it is about): what it declares, or what its needs gave; these
+    too where what it declares holds no file."""
     spec = plan.spec(node.id)
-    artifacts = tuple(artifact for need in spec.needs for artifact in run.nodes[need].artifacts)
-    if spec.subject is not None:
-        return resolve(spec.subject, scope_of(plan, run, node)), artifacts
-    return {need: [artifact.sha256 for artifact in run.nodes[need].artifacts] for need in spec.needs}, artifacts
+    given = tuple(artifact for need in spec.needs for artifact in run.nodes[need].artifacts)
+    if spec.subject is None:
+        return {need: [artifact.sha256 for artifact in run.nodes[need].artifacts] for need in spec.needs}, given
+    value = resolve(spec.subject, scope_of(plan, run, node))
+    known = {artifact.sha256: artifact for artifact in given}
+    named = tuple(known.get(sha256) or Artifact(sha256, "", 0) for sha256 in digests_in(value))
+    return value, named or given
 
 
 def current_hash(plan: Plan, run: Run, node: Node) -> str:
@@ -89,12 +93,25 @@ def current_hash(plan: Plan, run: Run, node: Node) -> str:
 
 def subject_hash(plan: Plan, run: Run, node: Node, spec: Spec) -> str:
     """The hash that a decision or a check binds to (GATE-2)."""
-    value, _ = subject(plan, run, node)
+    value, artifacts = subject(plan, run, node)
+    if spec.kind is Kind.CHECK and spec.subject is not None:  # other files are another question, whatever it declares
+        value = [value, [artifact.sha256 for artifact in artifacts]]
     return digest([value, [[check.name, check.argument] for check in spec.checks]])
 
 
-def examined(plan: Plan, run: Run, node: Node) -> tuple[Node, ...]:
-    """The nodes whose artifacts a check looks at: what it needs, and the items of maps among them."""
-    found = (run.nodes[need] for need in plan.spec(node.id).needs)
-    flat = (child for each in found for child in ([run.nodes[name] for name in each.items] or [each]))
-    return tuple(each for each in flat if each.state is NodeState.SUCCEEDED and each.artifacts)
+def looked_at(plan: Plan, run: Run, node: Node) -> tuple[tuple[str, tuple[Artifact, ...]], ...]:
+    """What a check looks at, by the node that made it: the files that its subject holds, or else all that its needs and
+    the items of maps among them gave. A file that none of these made stands under the check's own id. Unresolved."""
+    spec = plan.spec(node.id)
+    needed = (run.nodes[need] for need in spec.needs)
+    flat = (child for each in needed for child in ([run.nodes[name] for name in each.items] or [each]))
+    makers = [each for each in flat if each.state is NodeState.SUCCEEDED and each.artifacts]
+    named = () if spec.subject is None else digests_in(resolve(spec.subject, scope_of(plan, run, node)))
+    if not named:
+        return tuple((each.id, each.artifacts) for each in makers)
+    made = {artifact.sha256: (each.id, artifact) for each in reversed(makers) for artifact in each.artifacts}
+    found: dict[str, tuple[Artifact, ...]] = {}
+    for sha256 in named:
+        name, artifact = made.get(sha256) or (node.id, Artifact(sha256, "", 0))
+        found[name] = (*found.get(name, ()), artifact)
+    return tuple(found.items())

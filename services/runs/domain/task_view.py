@@ -111,8 +111,9 @@ class Unpriced:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check says of one node's artifacts; `failed` "" = good."""
+    """What a check says of one artifact of a node; `failed` "" = good. No artifact: there was none to look at."""
 
     node: str
     check: str
     failed: str = ""
+    artifact: Artifact | None = None

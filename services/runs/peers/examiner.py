@@ -62,7 +62,7 @@ class BlobExaminer:
         return replace(facts, words=words, spent=tuple(spent))
 
     async def _measured(self, artifact: Artifact) -> Facts:
-        facts = Facts(artifact.sha256, artifact.media_type)
+        facts = Facts(artifact.sha256, artifact.media_type or await self._type_of(artifact.sha256))
         with tempfile.TemporaryDirectory(prefix="pointsman-examined-") as folder:
             path = Path(folder) / "artifact"
             try:
@@ -84,6 +84,15 @@ class BlobExaminer:
                 except Unreadable as error:
                     return replace(facts, unsound=str(error))
             return self._seen[artifact.sha256]
+
+    async def _type_of(self, sha256: str) -> str:
+        """Of a file that nobody here has made; "" of one that is not there, which looking at it tells."""
+        try:
+            return (await self._blobs.stat(sha256)).media_type
+        except Fault as fault:
+            if fault.code != "not_found":
+                raise
+            return ""
 
     async def _copy(self, sha256: str, path: Path) -> str:
         """Bring the bytes to a file; answers their digest."""

@@ -96,6 +96,8 @@ async def test_files_are_measured_by_what_they_are(examiner: BlobExaminer, blobs
     sound = await examiner.examine("t", await kept(blobs, media.sound(1.0)))
     assert (sound.streams, sound.width) == ({"audio"}, 0)
     text = await examiner.examine("t", await kept(blobs, b"a line", "text/plain"))
+    brought = await examiner.examine("t", Artifact(text.sha256, "", 0))
+    assert brought == text, "the store knows the type of a file that nobody here has made"
     assert [verified(facts) for facts in (picture, clip, sound, text)] == [None] * 4
 
 

@@ -116,6 +116,7 @@ def test_nodes_come_after_what_they_need():
         ("/nodes/2/checks/1", {"min_size": "large"}, "/nodes/2/checks/1/min_size", "1280x720"),
         ("/nodes/2/checks/1", {"text": "SALE"}, "/nodes/2/checks/1/text", "model of kind ocr"),
         ("/nodes/2/checks/1", {"streams": ["smell"]}, "/nodes/2/checks/1/streams/0", "video, audio, subtitle"),
+        ("/nodes/2/subject", {"files": ["ab" * 32]}, "/nodes/2/subject/files/0", "write {artifact: ababab"),
         ("/budget/cost", "a lot", "/budget/cost", "decimal amount"),
         ("/budget/soft", "300", "/budget/soft", "must not be above `cost`"),
         ("/budget/soft_review_minutes", 121, "/budget/soft_review_minutes", "must not be above `review_minutes`"),
@@ -149,6 +150,18 @@ def test_all_faults_are_told_at_once():
         "/production/budget/currency",
         "/production/nodes/2/needs",
     }
+
+
+def test_a_check_has_something_to_look_at():
+    """RUN-3, GATE-1: needs, a file or an expression in its subject; words alone are none."""
+    check = {"id": "looked", "kind": "check", "checks": ["decodes"]}
+    alone = {"production": "p", "nodes": [check]}
+    assert "must name what is checked" in faults(alone)["/production/nodes/0/needs"]
+    check["subject"] = {"title": "x"}
+    assert "holds no file to look at" in faults(alone)["/production/nodes/0/subject"]
+    for subject in ({"artifact": "ab" * 32}, ["${inputs.logo}"]):
+        check["subject"] = subject
+        assert read_plan({**alone, "inputs": {"logo": {"artifact": "ab" * 32}}})[1] == []
 
 
 def test_every_circle_is_named():

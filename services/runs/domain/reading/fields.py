@@ -7,7 +7,7 @@
 A field that is wrong is reported and read as its default, so that the faults after it are found too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -27,6 +27,18 @@ E = TypeVar("E", bound=StrEnum)
 def pointer_to(parent: str, name: str | int) -> str:
     """The JSON pointer of a member (RFC 6901)."""
     return f"{parent}/{str(name).replace('~', '~0').replace('/', '~1')}"
+
+
+def texts_in(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """Every text of a value with its pointer."""
+    if isinstance(value, str):
+        yield pointer, value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from texts_in(inner, pointer_to(pointer, name))
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            yield from texts_in(inner, pointer_to(pointer, index))
 
 
 def kind_of(value: Any) -> str:

@@ -22,7 +22,7 @@ from services.runs.domain.expressions import (
 )
 from services.runs.domain.fan_out import items_of
 from services.runs.domain.plan import Canary, Kind, Spec
-from services.runs.domain.reading.fields import ROOT, Faults, pointer_to
+from services.runs.domain.reading.fields import ROOT, Faults, pointer_to, texts_in
 
 EXPRESSED = ("input", "subject", "over", "checks")
 """The fields of a node in which expressions may stand."""
@@ -208,15 +208,3 @@ def _texts(node: Declared) -> Iterator[tuple[str, str, bool]]:
         for name in EXPRESSED:
             for pointer, text in texts_in(inner.get(name), f"{node.pointer}/node/{name}"):
                 yield pointer, text, True
-
-
-def texts_in(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    """Every text of a value with its pointer."""
-    if isinstance(value, str):
-        yield pointer, value
-    elif isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from texts_in(inner, pointer_to(pointer, name))
-    elif isinstance(value, (list, tuple)):
-        for index, inner in enumerate(value):
-            yield from texts_in(inner, pointer_to(pointer, index))

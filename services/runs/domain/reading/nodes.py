@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from services.runs.domain.expressions import ROOTS
+from services.runs.domain.expressions import ROOTS, digests_in
 from services.runs.domain.fan_out import MOST_ITEMS, items_of
 from services.runs.domain.plan import (
     DEFAULT_ATTEMPTS,
@@ -18,8 +18,8 @@ from services.runs.domain.plan import (
     ValueClass,
 )
 from services.runs.domain.reading.checks import read_checks
-from services.runs.domain.reading.fields import Fields, pointer_to
-from services.runs.domain.reading.notation import NODE_ID
+from services.runs.domain.reading.fields import Fields, pointer_to, texts_in
+from services.runs.domain.reading.notation import DIGEST, NODE_ID
 
 COMPENSATIONS = ("invalidate_artifact",)
 DEGRADATIONS = ("strict", "best_effort")
@@ -153,10 +153,23 @@ def _check(fields: Fields, node_id: str, needs: tuple[str, ...]) -> Spec:
     subject = fields.anything("subject")
     if subject is None and not needs:
         fields.fault("needs", "must name what is checked, or `subject` must")
+    elif subject is not None:
+        _looked_at(fields, subject, needs)
     worth, checks = fields.choice("value_class", ValueClass, ValueClass.NORMAL), read_checks(fields)
     spec = Spec(id=node_id, kind=Kind.CHECK, needs=needs, value_class=worth, subject=subject, checks=checks)
     fields.close()
     return spec
+
+
+def _looked_at(fields: Fields, subject: Any, needs: tuple[str, ...]) -> None:
+    """Report a subject in which somebody may think that files are looked at, and none are."""
+    texts = list(texts_in(subject, fields.at("subject")))
+    bare = [(pointer, text) for pointer, text in texts if DIGEST.fullmatch(text) and not pointer.endswith("/artifact")]
+    for pointer, text in bare:
+        fields.faults.append((pointer, f"is a digest alone, which is no file; write {{artifact: {text[:6]}…}}"))
+    if not (bare or needs or digests_in(subject) or any("${" in text for _, text in texts)):
+        remedy = 'write {artifact: SHA256} or "${node.artifact}", or name in `needs` what is checked'
+        fields.fault("subject", f"holds no file to look at: {remedy}")
 
 
 def _map(fields: Fields, node_id: str, needs: tuple[str, ...]) -> Spec:
