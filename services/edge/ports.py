@@ -109,16 +109,17 @@ class Runs(Protocol):
     """The context `runs`."""
 
     async def replay(self, tenant: str, key: str, fingerprint: str) -> shapes.Run | None:
-        """The Run that this key made, None for a new key.
-
-        Fault idempotency_conflict if it came with another body; an empty fingerprint fits any.
-        """
+        """The Run of that key, or None. Fault idempotency_conflict: it came with another body; "" fits any."""
         ...
 
     async def create(
         self, tenant: str, order: Order, deadline: datetime | None, key: str, fingerprint: str
     ) -> tuple[shapes.Run, bool]:
         """(the Run, whether the key named an earlier one)."""
+        ...
+
+    async def check(self, tenant: str, order: Order) -> None:
+        """Fault validation_failed with everything that is known to be wrong with a production; nothing is made."""
         ...
 
     async def get(self, tenant: str, run_id: str) -> tuple[shapes.Run, int]:

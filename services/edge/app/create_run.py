@@ -8,6 +8,7 @@ with one key, one does the work and the others wait for what it makes.
 from dataclasses import replace
 from typing import Any
 
+from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
 from libs.kernel.world import World
 from services.edge.app.authenticate import Caller
@@ -15,7 +16,8 @@ from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import shapes
 from services.edge.domain.json_values import check_values
-from services.edge.domain.orders import PRODUCTION, read_order
+from services.edge.domain.orders import PRODUCTION, Order, read_order, with_stand_ins
+from services.edge.domain.together import together
 from services.edge.ports import Runs
 
 ROUTE = "POST /v1/runs"
@@ -43,12 +45,43 @@ class CreateRun:
         check_values(body)
         order = read_order(body)
         deadline = order.deadline(self._world.clock.now())
-        if order.callback_url:
-            await self._take_materials.refuse_urls([("/callback_url", order.callback_url)])
         if order.production is not None:
-            document = await self._take_materials(caller, order.production, order.materials, PRODUCTION)
+            document = await self._document(caller, order, order.production)
             order = replace(order, production=document, materials=())
         else:
+            await self._refuse_callback(order)
             given = await self._take_materials(caller, order.input, order.materials)
             order = replace(order, input=given, materials=())
         return await self._runs.create(caller.tenant, order, deadline, key, fingerprint)
+
+    async def _document(self, caller: Caller, order: Order, production: dict[str, Any]) -> dict[str, Any]:
+        """The production with its materials taken in. What is wrong with either is told with what runs finds wrong
+        with the rest, in one answer (RUN-3); while runs is away, without."""
+        faults = [Fault.invalid(*order.wrong)] if order.wrong else []
+        document = production
+        try:
+            await self._refuse_callback(order)
+        except Fault as fault:
+            faults.append(_naming(fault))
+        try:
+            document = await self._take_materials(caller, production, order.materials, PRODUCTION)
+        except Fault as fault:
+            faults.append(_naming(fault))
+        if not faults:
+            return document
+        try:
+            await self._runs.check(caller.tenant, Order("", {}, production=with_stand_ins(production)))
+        except Fault as fault:
+            faults += [fault] if fault.errors else []
+        raise together(faults)
+
+    async def _refuse_callback(self, order: Order) -> None:
+        if order.callback_url:
+            await self._take_materials.refuse_urls([("/callback_url", order.callback_url)])
+
+
+def _naming(fault: Fault) -> Fault:
+    """The fault if it names fields; any other is passed on."""
+    if not fault.errors:
+        raise fault
+    return fault

@@ -17,11 +17,10 @@ from services.edge.app.authenticate import Caller
 from services.edge.app.reveal import Reveal
 from services.edge.domain.json_values import pointer_to
 from services.edge.domain.orders import INPUT, Material, with_artifacts
+from services.edge.domain.together import together
 from services.edge.ports import MaterialIntake
 
 AT_ONCE = 4
-Wrong = tuple[str, str]
-"""(pointer, reason)"""
 
 
 class TakeMaterials:
@@ -48,11 +47,16 @@ class TakeMaterials:
         caller's tenant.
 
         Faults: `validation_failed` for an artifact that is not there or base64 that is none; `url_not_allowed`;
-        `material_unreachable` for what cannot be had or is not what its field takes. Each names the fields.
+        `material_unreachable` for what cannot be had or is not what its field takes. All of them are told as one, which
+        names every field.
         """
-        kept = await self._artifacts(caller, materials)
-        contents = {material.pointer: material.content() for material in materials if material.base64}
-        await self.refuse_urls((material.url_pointer, material.url) for material in materials if material.passed_on)
+        faults: list[Fault] = []
+        kept = await self._artifacts(caller, materials, faults)
+        contents = _contents(materials, faults)
+        try:
+            await self.refuse_urls((material.url_pointer, material.url) for material in materials if material.passed_on)
+        except Fault as fault:
+            faults.append(fault)
         arrivals: dict[tuple[str, str], asyncio.Task[Blob]] = {}
         turn = asyncio.Semaphore(AT_ONCE)
         try:
@@ -60,12 +64,15 @@ class TakeMaterials:
                 (material, self._arrival(material, kept, contents, arrivals, turn))
                 for material in materials
                 if not material.passed_on
+                and (material.url or material.artifact in kept or material.pointer in contents)
             ]
             found = await asyncio.gather(*(task for _, task in work), return_exceptions=True)
         finally:
             for task in arrivals.values():
                 task.cancel()
-        _raise_wrong([(material, end) for (material, _), end in zip(work, found, strict=True)])
+        faults += _wrong_of([(material, end) for (material, _), end in zip(work, found, strict=True)])
+        if faults:
+            raise together(faults)
         digests = {material.pointer: end.sha256 for (material, _), end in zip(work, found, strict=True)
                    if isinstance(end, Blob)}  # fmt: skip
         await self._reveal.grant(caller.tenant, digests.values())
@@ -97,20 +104,17 @@ class TakeMaterials:
         await self._intake.check(blob, family)
         return blob
 
-    async def _artifacts(self, caller: Caller, materials: Iterable[Material]) -> dict[str, Blob]:
+    async def _artifacts(self, caller: Caller, materials: Iterable[Material], faults: list[Fault]) -> dict[str, Blob]:
         """The artifacts that are named, by digest. One that is not there for this caller is not there at all."""
         found: dict[str, Blob] = {}
-        wrong: list[Wrong] = []
         for material in materials:
             if not material.artifact or material.artifact in found:
                 continue
             blob = await self._usable(caller, material.artifact)
             if blob is None:
-                wrong.append((pointer_to(material.pointer, "artifact"), "no such artifact"))
+                faults.append(Fault.invalid((pointer_to(material.pointer, "artifact"), "no such artifact")))
             else:
                 found[material.artifact] = blob
-        if wrong:
-            raise Fault.invalid(*wrong)
         return found
 
     async def _usable(self, caller: Caller, artifact: str) -> Blob | None:
@@ -128,21 +132,29 @@ async def _in_turn(turn: asyncio.Semaphore, work: Callable[[], Awaitable[Blob]])
         return await work()
 
 
-def _raise_wrong(ends: list[tuple[Material, Blob | BaseException]]) -> None:
-    """The faults of all materials as one, refused URLs first; what is none of theirs as it is."""
-    refused: list[Wrong] = []
-    unfit: list[Wrong] = []
+def _contents(materials: Iterable[Material], faults: list[Fault]) -> dict[str, bytes]:
+    """The bytes of what came as base64, by pointer."""
+    contents: dict[str, bytes] = {}
+    for material in materials:
+        if material.base64:
+            try:
+                contents[material.pointer] = material.content()
+            except Fault as fault:
+                faults.append(fault)
+    return contents
+
+
+def _wrong_of(ends: list[tuple[Material, Blob | BaseException]]) -> list[Fault]:
+    """The faults of materials; what is none of theirs is raised as it is."""
+    faults: list[Fault] = []
     for material, end in ends:
         if isinstance(end, NotAllowed):
-            refused.append((_place(material), str(end)))
+            faults.append(Fault.invalid((_place(material), str(end)), code="url_not_allowed"))
         elif isinstance(end, Unfit):
-            unfit.append((_place(material), str(end)))
+            faults.append(Fault.invalid((_place(material), str(end)), code="material_unreachable"))
         elif isinstance(end, BaseException):
             raise end
-    if refused:
-        raise Fault.invalid(*refused, code="url_not_allowed")
-    if unfit:
-        raise Fault.invalid(*unfit, code="material_unreachable")
+    return faults
 
 
 def _place(material: Material) -> str:

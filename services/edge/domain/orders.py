@@ -37,6 +37,7 @@ MOST_LABELS = 64
 LONGEST_LABEL = 1024
 SCHEME_WITHIN = 32
 """Characters within which a URL has told its scheme; base64 has no colon."""
+STAND_IN = "0" * 64
 DIGEST = re.compile(r"[0-9a-f]{64}")
 MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
 DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
@@ -94,6 +95,8 @@ class Order:
     labels: dict[str, str] = field(default_factory=dict)
     production: dict[str, Any] | None = None
     budget: str = ""
+    wrong: tuple[tuple[str, str], ...] = ()
+    """Of a production: (pointer, reason) of what is wrong already, to be told with what others know of it."""
 
     def deadline(self, now: datetime) -> datetime | None:
         """The time after which no result is wanted."""
@@ -133,29 +136,30 @@ def _production(reader: Reader) -> Order:
     document = reader.object("production", required=True)
     if depth_of(document) > DEEPEST_PRODUCTION:
         reader.refuse("production", f"must not be nested deeper than {DEEPEST_PRODUCTION} levels")
+    if reader.errors:
         reader.finish()
     for name in ("model", "input", "options"):
         if reader.has(name):
             reader.refuse(name, "goes with a single request; a production says it in its nodes")
-    order = Order(
+    materials = tuple(_in_production(document, reader.errors))
+    callback_url, labels = _callback(reader), _labels(reader)
+    reader.close()
+    return Order(
         model="",
         input={},
-        materials=tuple(_in_production(document, reader.errors)),
-        callback_url=_callback(reader),
-        labels=_labels(reader),
+        materials=materials if len(materials) <= MOST_MATERIALS else (),
+        callback_url=callback_url,
+        labels=labels,
         production=document,
+        wrong=tuple(reader.errors),
     )
-    reader.finish()
-    return order
 
 
 def _in_production(document: dict[str, Any], errors: list[tuple[str, str]]) -> Iterator[Material]:
     """Objects that hold a material and nothing else. One whose text is an expression becomes one later."""
     count = 0
     for place, item in _objects(document, PRODUCTION):
-        if not (_looks(item) and item.keys() <= MATERIAL_KEYS | {"media_type"}):
-            continue
-        if any(isinstance(text, str) and "${" in text for text in item.values()):
+        if not _is_material(item):
             continue
         material = _material(item, place, "", errors)
         count += 1
@@ -165,11 +169,26 @@ def _in_production(document: dict[str, Any], errors: list[tuple[str, str]]) -> I
             yield material
 
 
+def _is_material(item: Any) -> bool:
+    whole = _looks(item) and item.keys() <= MATERIAL_KEYS | {"media_type"}
+    return whole and not any(isinstance(text, str) and "${" in text for text in item.values())
+
+
+def with_stand_ins(value: Any) -> Any:
+    """A production with one and the same artifact for each material, so that it can be looked at without them."""
+    if isinstance(value, dict):
+        if _is_material(value):
+            return {"artifact": STAND_IN}
+        return {name: with_stand_ins(item) for name, item in value.items()}
+    return [with_stand_ins(item) for item in value] if isinstance(value, list) else value
+
+
 def _callback(reader: Reader) -> str:
     url = reader.text("callback_url", longest=8192)
     reason = syntax_reason(url) if url else None
     if reason:
         reader.refuse("callback_url", reason)
+        return ""
     return url
 
 

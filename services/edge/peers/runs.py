@@ -51,6 +51,13 @@ class RunsPeer:
         return wire_runs.run(reply.run), reply.replayed
 
     @faulting
+    async def check(self, tenant: str, order: Order) -> None:
+        """See the port."""
+        request = wire_runs.creation(tenant, order, None, "", "")
+        request.validate_only = True
+        await self._stub.CreateRun(request, timeout=CREATE_TIMEOUT_S)
+
+    @faulting
     async def get(self, tenant: str, run_id: str) -> tuple[shapes.Run, int]:
         """See the port."""
         reply = await self._stub.GetRun(pb.GetRunRequest(run_id=run_id, tenant=tenant), timeout=TIMEOUT_S)

@@ -9,6 +9,7 @@ from libs.rpc.values import seconds_of
 from pointsman.runs.v1 import run_pb2
 from pointsman.runs.v1 import runs_service_pb2 as pb
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
+from services.runs.app.check_production import check_production
 from services.runs.app.command_run import Desk, cancel_run, pause_run, resume_run, steer_run
 from services.runs.app.create_run import create_run
 from services.runs.app.find_run import find_run
@@ -52,8 +53,12 @@ class RunsServicer(RunsServiceServicer):
         return wire.run_to_proto(self._plans.of(run), run, self._desk.world.clock.now())
 
     async def CreateRun(self, request: pb.CreateRunRequest, context: Any) -> pb.CreateRunResponse:
-        """Creates a Run; answers before any work is done."""
+        """Creates a Run; answers before any work is done. With `validate_only`, only says what is wrong."""
         wire.refuse_oversize(request)
+        production = wire.production_from_proto(request)
+        if request.validate_only and production is not None:
+            await check_production(self._desk.routing, self._desk.budgets, request.tenant, production)
+            return pb.CreateRunResponse()
         run, replayed = await create_run(
             self._desk.runs,
             self._desk.routing,
@@ -62,7 +67,7 @@ class RunsServicer(RunsServiceServicer):
             tenant=request.tenant,
             order=wire.order_from_proto(request),
             labels=dict(request.labels),
-            production=wire.production_from_proto(request),
+            production=production,
             budget_id=request.budget_id,
             key=request.idempotency_key,
             fingerprint=request.fingerprint,

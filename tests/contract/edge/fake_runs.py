@@ -25,6 +25,7 @@ class FakeRuns(RunsServiceServicer):
         self.events: dict[str, list[run_pb2.RunEvent]] = {}
         self.keys: dict[tuple[str, str], tuple[str, str]] = {}
         self.created: list[runs_service_pb2.CreateRunRequest] = []
+        self.checked: list[runs_service_pb2.CreateRunRequest] = []
         self.identities: list[Any] = []
         self.streams = 0
         self.windows: list[int] = []
@@ -117,6 +118,9 @@ class FakeRuns(RunsServiceServicer):
         await self.open.wait()
         if self.refusal is not None:
             raise self.refusal
+        if request.validate_only:
+            self.checked.append(request)
+            return runs_service_pb2.CreateRunResponse()
         self.created.append(request)
         run = self.add(f"{len(self.created):026d}", request.tenant, labels=dict(request.labels))
         if request.idempotency_key:

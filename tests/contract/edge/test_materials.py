@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from libs.faults.fault import Fault
 from libs.fetching.fetcher import Bounds, Fetcher
 from libs.materials.links import Links
 from tests.contract.edge.house import EdgeHouse, edge_house
@@ -178,7 +179,7 @@ async def test_what_is_only_passed_on_is_judged_too(studio: Studio) -> None:
 
 
 async def test_every_field_that_is_wrong_is_named(studio: Studio) -> None:
-    """AUTH-4: all materials that cannot be had are named at once; refused addresses come first."""
+    """AUTH-4: all materials that cannot be had are named at once; a refused address gives the answer its code."""
     studio.public.pages["/a.png"] = answer(picture())
     given = {
         "prompt": "x",
@@ -188,7 +189,13 @@ async def test_every_field_that_is_wrong_is_named(studio: Studio) -> None:
     problem = check(await studio.post(given), 422, "material_unreachable")
     assert sorted(pointers(problem)) == ["/input/reference_images/0/url", "/input/reference_images/1/url"]
     given["last_frame"] = {"url": studio.at("/a.png", PRIVATE)}
-    assert pointers(check(await studio.post(given), 422, "url_not_allowed")) == ["/input/last_frame/url"]
+    given["reference_images"].append({"artifact": "ab" * 32})
+    assert sorted(pointers(check(await studio.post(given), 422, "url_not_allowed"))) == [
+        "/input/last_frame/url",
+        "/input/reference_images/0/url",
+        "/input/reference_images/1/url",
+        "/input/reference_images/2/artifact",
+    ]
     many = {"prompt": "x", "reference_images": [{"url": studio.at("/a.png")}] * 257}
     assert pointers(check(await studio.post(many), 422, "validation_failed")) == ["/input"]
 
@@ -232,6 +239,37 @@ async def test_a_stream_without_end_is_cut(studio: Studio) -> None:
     studio.public.pages["/a"] = endless
     assert "more than the 31457280 bytes" in await studio.refused(studio.at("/a"), "material_unreachable")
     assert sent < 60
+
+
+async def test_a_production_is_told_everything_at_once(studio: Studio) -> None:
+    """RUN-3, AUTH-4: what the edge finds wrong with the body and its materials, and what runs finds wrong with the
+    rest, is one answer; runs is asked with a stand-in for each material, and nothing is made."""
+    studio.edge.runs.refusal = Fault.invalid(("/production/nodes/0/model", "no such model"))
+    given = {"first_frame": {"url": studio.at("/gone")}, "last_frame": {"artifact": "ab" * 32}, "clip": "${a.artifact}"}
+    node = {"id": "a", "kind": "generate", "model": "gone", "input": given}
+    body = {
+        "production": {"production": "p", "nodes": [node], "inputs": {"logo": {"base64": "*", "media_type": "a/b"}}},
+        "labels": {"a": 1},
+        "callback_url": "nowhere",
+    }
+    assert sorted(pointers(check(await studio.user.post("/v1/runs", json=body), 422, "validation_failed"))) == [
+        "/callback_url",
+        "/labels/a",
+        "/production/inputs/logo/base64",
+        "/production/nodes/0/input/first_frame/url",
+        "/production/nodes/0/input/last_frame/artifact",
+        "/production/nodes/0/model",
+    ]
+    studio.edge.runs.refusal = None
+    check(await studio.user.post("/v1/runs", json=body), 422, "validation_failed")
+    (asked,) = studio.edge.runs.checked
+    seen = asked.production["nodes"][0]["input"]
+    assert [seen["first_frame"]["artifact"], seen["last_frame"]["artifact"], seen["clip"]] == [
+        "0" * 64,
+        "0" * 64,
+        "${a.artifact}",
+    ]
+    assert studio.edge.runs.created == []
 
 
 async def test_a_server_that_holds_on_is_left(tmp_path: Path) -> None:

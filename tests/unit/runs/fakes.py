@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
@@ -39,14 +40,23 @@ class FakeRouting:
     """Whether every Task that is handed over ends at once."""
     script: dict[str, list[Failure]] = field(default_factory=dict)
     """By node: the failures with which its next Tasks end."""
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By node: what its Tasks tell beside their files."""
     fault: Fault | None = None
     """What every submission raises, if anything."""
+    asked: list[Order] = field(default_factory=list)
+    """What was only asked about."""
+    away: Fault | None = None
+    """What every question about an order raises, if anything."""
     unpriced: set[str] = field(default_factory=set)
     during_submit: Callable[[], Awaitable[None]] | None = None
     """What happens while a submission is on its way."""
 
     async def validate(self, tenant: str, order: Order) -> Estimate:
         """Accept what the model's name does not forbid; two attempts at one unit each."""
+        self.asked.append(order)
+        if self.away is not None:
+            raise self.away
         if order.model == "unknown":
             raise Fault.of("model_not_published", "no such model")
         if order.input.get("duration_s") == 99:
@@ -90,7 +100,10 @@ class FakeRouting:
         if failure is not None:
             return TaskView(node.task_id, 3, "failed", None, attempts=(attempt,), failure=failure)
         made = Artifact(digest([order.model, order.input, supply]), "image/png", 100)
-        return TaskView(node.task_id, 3, "succeeded", PRICE, attempts=(attempt,), artifacts=(made,))
+        output = self.outputs.get(node.id, {})
+        return TaskView(
+            node.task_id, 3, "succeeded", PRICE, attempts=(attempt,), artifacts=(made,), output=output
+        )  # fmt: skip
 
     async def withdraw(self, plan: Plan, run: Run, node: Node) -> None:
         """A Task that ends unsent, unless there is one."""

@@ -6,8 +6,8 @@ Laws of this file:
 - a document that is too large or too deep is refused before it is looked at.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,15 +23,34 @@ DEEPEST = 32
 MOST = 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of a document: its Plan, or every fault as (JSON pointer into the body, reason).
+
+    `declared` and `budget` hold what could be read beside the faults, so that others can tell what they know of it.
+    """
+
+    plan: Plan | None
+    faults: Faults
+    declared: Sequence[Declared] = ()
+    budget: PlanBudget | None = None
+
+
 def read_plan(document: Any) -> tuple[Plan | None, Faults]:
     """The Plan of a document and no faults, or None and every fault as (JSON pointer into the body, reason)."""
+    reading = read_document(document)
+    return reading.plan, reading.faults
+
+
+def read_document(document: Any) -> Reading:
+    """A document as far as it can be read."""
     faults: Faults = []
     too_much = _too_much(document)
     if too_much:
-        return None, [too_much]
+        return Reading(None, [too_much])
     fields = Fields.of(document, ROOT, faults)
     if fields is None:
-        return None, faults
+        return Reading(None, faults)
     _unreadable(document, ROOT, faults)
     name = fields.text("production", longest=200)
     inputs = fields.object("inputs")
@@ -50,7 +69,7 @@ def read_plan(document: Any) -> tuple[Plan | None, Faults]:
     if paid and not fields.has("budget"):
         fields.fault("budget", f'is required, because {_some(paid)} must be paid: {{currency: CNY, cost: "200.00"}}')
     fields.close()
-    return (None, faults) if faults else (plan, [])
+    return Reading(None if faults else plan, faults, declared, budget)
 
 
 def single_plan(

@@ -59,6 +59,7 @@ class CreateRunRequest(_message.Message):
     FINGERPRINT_FIELD_NUMBER: _builtins.int
     PRODUCTION_FIELD_NUMBER: _builtins.int
     BUDGET_ID_FIELD_NUMBER: _builtins.int
+    VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
     """Required. Whose it is."""
     model: _builtins.str
@@ -71,6 +72,8 @@ class CreateRunRequest(_message.Message):
     """Hash of the canonical body that came with the key."""
     budget_id: _builtins.str
     """The budget that a single generation is paid from; empty = the tenant's own, if there is one."""
+    validate_only: _builtins.bool
+    """Only check the production, as far as it can be known before anything of it exists; create nothing."""
     @_builtins.property
     def input(self) -> _struct_pb2.Struct:
         """Its input."""
@@ -100,10 +103,11 @@ class CreateRunRequest(_message.Message):
         fingerprint: _builtins.str = ...,
         production: _struct_pb2.Struct | None = ...,
         budget_id: _builtins.str = ...,
+        validate_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "options", b"options", "production", b"production"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "callback_url", b"callback_url", "fingerprint", b"fingerprint", "idempotency_key", b"idempotency_key", "input", b"input", "labels", b"labels", "model", b"model", "options", b"options", "production", b"production", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "callback_url", b"callback_url", "fingerprint", b"fingerprint", "idempotency_key", b"idempotency_key", "input", b"input", "labels", b"labels", "model", b"model", "options", b"options", "production", b"production", "tenant", b"tenant", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -121,7 +125,7 @@ class CreateRunResponse(_message.Message):
     """True when the key named an earlier Run."""
     @_builtins.property
     def run(self) -> _run_pb2.Run:
-        """The Run."""
+        """The Run; absent with validate_only."""
 
     def __init__(
         self,
