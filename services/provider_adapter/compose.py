@@ -64,7 +64,7 @@ def assemble(
             poll=PollJob(conversation, media),
             cancel=CancelJob(conversation),
             reconcile=ReconcileJob(conversation, submit, world.clock, settings),
-            invoke=InvokeCall(conversation, submit, materials, world.clock),
+            invoke=InvokeCall(conversation, submit, world.clock),
             stream=StreamCall(conversation, materials, world.clock),
             classify=ClassifyFailure(world.clock),
             secrets=secrets,

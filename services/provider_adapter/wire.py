@@ -146,6 +146,7 @@ def result_to_proto(result: Result) -> provider_pb2.ProviderResult:
         artifacts=[artifact_to_proto(item) for item in result.artifacts],
         output=_struct(result.output),
         usage=_struct(result.usage),
+        reported_cost=money_to_proto(result.reported_cost),
     )
 
 

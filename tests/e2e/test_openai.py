@@ -211,14 +211,18 @@ async def test_images_and_speech(stack: Stack, client: AsyncOpenAI) -> None:
     assert len(spoken.content) > 500
 
 
+def page() -> dict[str, str]:
+    """A picture with words, as a material."""
+    content = io.BytesIO()
+    drawn = Image.new("L", (360, 100), 255)
+    ImageDraw.Draw(drawn).text((20, 30), "NEMO 42", font=ImageFont.load_default(size=32), fill=0)
+    drawn.save(content, "PNG")
+    return {"base64": base64.b64encode(content.getvalue()).decode(), "media_type": "image/png"}
+
+
 async def test_a_picture_is_read(stack: Stack) -> None:
     """SYN-11: /v1/ocr reads a picture that came as bytes; blocks have their place, and a page its price."""
-    content = io.BytesIO()
-    page = Image.new("L", (360, 100), 255)
-    ImageDraw.Draw(page).text((20, 30), "NEMO 42", font=ImageFont.load_default(size=32), fill=0)
-    page.save(content, "PNG")
-    picture = {"base64": base64.b64encode(content.getvalue()).decode(), "media_type": "image/png"}
-    body = {"model": "reader", "image": picture, "task": "parse_layout"}
+    body = {"model": "reader", "image": page(), "task": "parse_layout"}
     answer = await stack.api.ask("POST", "/v1/ocr", json=body)
     assert answer.status == 200, answer.body
     assert answer.json["text"] == "NEMO 42"
@@ -229,6 +233,51 @@ async def test_a_picture_is_read(stack: Stack) -> None:
     assert width > 60
     assert height > 10
     assert answer.headers["pointsman-cost"] == "0.01 USD"
+
+
+def step(name: str, model: str, **given: Any) -> dict[str, Any]:
+    """A node of a production."""
+    return {"id": name, "kind": "generate", "model": model, "input": given}
+
+
+async def test_a_production_uses_every_kind_of_request(stack: Stack) -> None:
+    """RUN-4, RUN-7, COST-8: a page is read, a chat is asked about its words, and what it says is a file, stands in the
+    prompts of a picture and of a voice, and becomes vectors. Every node is one Task with one paid attempt."""
+    ask = [{"role": "user", "content": "Write ${inputs.title} about ${read.output.text}"}]
+    nodes = [
+        step("read", "reader", image="${inputs.page}"),
+        step("script", "talk", messages=ask, max_tokens=20),
+        step("frame", "pictures", prompt="${script.output.text}"),
+        step("voice", "voice", text="${script.output.text}", voice="alloy"),
+        step("vectors", "vectors", input=["${script.output.text}", "a boat"]),
+    ]
+    budget = {"currency": "USD", "cost": "1.00"}
+    document = {"production": "words", "budget": budget, "inputs": {"title": "a line", "page": page()}, "nodes": nodes}
+    run_id = (await stack.api.call("POST", "/v1/runs", body={"production": document}))["id"]
+    ended = {"succeeded", "failed", "dead_letter", "cancelled"}
+    run = await until(lambda: stack.api.run(run_id), lambda now: now["status"] in ended, 60)
+    assert run["status"] == "succeeded", run
+    made = {node["id"]: node for node in run["nodes"]}
+    (file,) = made["script"]["artifacts"]
+    text = (await stack.api.ask("GET", f"/v1/artifacts/{file['sha256']}")).body.decode()
+    assert (file["media_type"], bool(text)) == ("text/plain", True)
+    inputs = {
+        event["data"]["node"]: event["data"]["input"]
+        for event in await stack.api.events_of(run_id)
+        if event["kind"] == "node_ready"
+    }
+    assert inputs["script"]["messages"][0]["content"] == "Write a line about NEMO 42"
+    assert inputs["frame"] == {"prompt": text}
+    assert inputs["voice"]["text"] == text
+    assert run["result"]["output"]["vectors"] == {"count": 2, "dimensions": 1536}
+    types = {name: [each["media_type"] for each in node["artifacts"]] for name, node in made.items()}
+    assert types["read"] == ["text/plain", "application/json"]
+    assert types["vectors"] == ["application/json"]
+    assert types["voice"][0].startswith("audio/")
+    for node in made.values():
+        task = await stack.api.get(f"/v1/tasks/{node['task_id']}")
+        (attempt,) = task["attempts"]
+        assert 0 < float(attempt["cost"]["amount"]) <= float(attempt["quote"]["amount"])
 
 
 async def test_models(client: AsyncOpenAI) -> None:

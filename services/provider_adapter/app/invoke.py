@@ -6,10 +6,8 @@ from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
-from services.provider_adapter.app.materials import Materials
-from services.provider_adapter.app.submit import SubmitJob, aside
+from services.provider_adapter.app.submit import SubmitJob
 from services.provider_adapter.domain.calls import ANSWERED_KINDS, Invoked, Report, Watch, usage_of_made
-from services.provider_adapter.domain.exchange import Phase
 from services.provider_adapter.domain.inputs import encoded
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Result
@@ -19,10 +17,9 @@ from services.provider_adapter.domain.outputs import readable
 class InvokeCall:
     """Materials, request, one exchange, the output. Kinds that give files go the way of a submission."""
 
-    def __init__(self, conversation: Conversation, submit: SubmitJob, materials: Materials, clock: Clock) -> None:
+    def __init__(self, conversation: Conversation, submit: SubmitJob, clock: Clock) -> None:
         self._conversation = conversation
         self._submit = submit
-        self._materials = materials
         self._clock = clock
 
     async def __call__(self, endpoint: Endpoint, job: Job, watch: Watch) -> Invoked:
@@ -36,16 +33,9 @@ class InvokeCall:
             return await self._made(line, job, watch)
 
     async def _answered(self, line: Line, job: Job, watch: Watch) -> Invoked:
-        call = line.adapter.calls(job.kind)
-        ready = await self._materials.ready(job, line.adapter.manifest)
-        request = await aside(
-            sum(len(content.data) for content in ready.contents.values()), lambda: call.build(ready, line.endpoint)
-        )
         begun = self._clock.monotonic()
-        response = await self._conversation.exchange(line, Phase.SUBMIT, request, job, watch.first_token_s)
+        answered = await self._submit.answered(line, job, watch.first_token_s)
         spent_s = self._clock.monotonic() - begun
-        answered = await aside(len(response.body), lambda: call.parse(response, job))
-        self._conversation.notice(line, Phase.SUBMIT, answered.unknown_fields)
         return Invoked(readable(answered.output), answered.report, first_token_s=spent_s)
 
     async def _made(self, line: Line, job: Job, watch: Watch) -> Invoked:

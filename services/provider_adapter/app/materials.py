@@ -14,7 +14,7 @@ from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
 from libs.materials.intake import NotAllowed, Unfit
 from services.provider_adapter.domain.adapter import Manifest
-from services.provider_adapter.domain.inputs import urls_passed_on
+from services.provider_adapter.domain.inputs import JsonInput, artifacts_shown, urls_passed_on, with_urls
 from services.provider_adapter.domain.job import Content, Job, Place, material_places, with_material
 from services.provider_adapter.ports import MaterialIntake, MaterialLinks, MediaStore
 
@@ -38,6 +38,7 @@ class Materials:
         none; `source_not_configured` where the dialect needs a link and none can be made.
         """
         await self._refuse_passed_on(job.input)
+        job = await self._shown(job, manifest)
         places = list(material_places(job.input))
         if not places:
             return job
@@ -51,6 +52,18 @@ class Materials:
             if sha256 and sha256 not in contents:
                 contents[sha256] = await self._content(sha256, manifest)
         return replace(job, contents=contents) if contents else job
+
+    async def _shown(self, job: Job, manifest: Manifest) -> Job:
+        """A chat with what it shows of ours as its dialect takes it. A call comes as text, in which the edge has put
+        URLs alone."""
+        if job.kind != "chat" or isinstance(job.input, JsonInput):
+            return job
+        messages = job.input.get("messages")
+        contents = {sha256: await self._content(sha256, manifest) for sha256 in set(artifacts_shown(messages))}
+        if not contents:
+            return job
+        urls = {sha256: content.url() for sha256, content in contents.items()}
+        return replace(job, input={**job.input, "messages": with_urls(messages, urls)})
 
     async def _refuse_passed_on(self, given: Mapping[str, Any]) -> None:
         """Fault url_not_allowed naming each URL in a chat that the provider may not be given."""

@@ -12,7 +12,7 @@ from services.provider_adapter.domain.exchange import ExchangeBroken
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.measures import Measuring
 from services.provider_adapter.domain.media import settled_type
-from services.provider_adapter.domain.outcomes import Made, Media, Result, Stored
+from services.provider_adapter.domain.outcomes import WORDS, Made, Media, Result, Stored
 from services.provider_adapter.ports import Download, MediaStore, Target, Transport
 from services.provider_adapter.settings import Settings
 
@@ -50,13 +50,15 @@ class MediaWorks:
         size = sum(artifact.size_bytes for artifact in artifacts)
         labels = {"adapter": endpoint.adapter, "channel": endpoint.channel_id}
         metrics.PROCESS.counter(names.PROVIDER_BYTES, **labels).inc(size)
-        return Result(tuple(artifacts), made.output, made.usage)
+        return Result(tuple(artifacts), made.output, made.usage, made.reported_cost)
 
     async def stop(self) -> None:
         """Give up fetches that nobody waits for any more."""
         await self._errands.stop()
 
     async def _keep(self, media: Media, key: str, door: Target | None) -> Stored:
+        if media.family == WORDS:
+            return await self._store.keep(_once(media.data), media.media_type, self._settings.media_bytes)
         if media.data:
             return await self._store_stream(_once(media.data), media.media_type, media.family)
         return await self._errands.run(key, lambda: self._brought(media, door if media.keyed else None))

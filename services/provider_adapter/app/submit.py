@@ -10,6 +10,8 @@ from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
 from services.provider_adapter.app.materials import Materials
 from services.provider_adapter.app.media import MediaWorks, NoMedia, NotFetched
+from services.provider_adapter.domain.answers import made_of
+from services.provider_adapter.domain.calls import ANSWERED_KINDS, Answered
 from services.provider_adapter.domain.exchange import HttpResponse, Phase
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Made, Result, Submitted
@@ -27,7 +29,7 @@ class Sent:
 
 
 class SubmitJob:
-    """Materials, request, one exchange, and for synchronous kinds the result."""
+    """Materials, request, one exchange, and for synchronous kinds the result; of what is answered in words too."""
 
     def __init__(self, conversation: Conversation, materials: Materials, media: MediaWorks) -> None:
         self._conversation = conversation
@@ -38,10 +40,25 @@ class SubmitJob:
         """Raises Fault: a refusal, `connect_failed` (nothing left), or `submission_unknown` (nobody knows)."""
         line = self._conversation.line(endpoint, job.kind)
         with hiding(job.input, line.secret):
+            if job.kind in ANSWERED_KINDS:
+                answered = await self.answered(line, job)
+                made = await aside(len(answered.output), lambda: made_of(job.kind, answered, job.input))
+                return Sent(result=await self.kept(made, line, job))
             submitted, _ = await self.sent(line, job)
             if submitted.made is None:
                 return Sent(submitted.provider_task_id)
             return Sent(submitted.provider_task_id, await self.kept(submitted.made, line, job))
+
+    async def answered(self, line: Line, job: Job, first_s: float | None = None) -> Answered:
+        """The exchange of a kind that is answered in JSON: its answer, read and in full."""
+        call = line.adapter.calls(job.kind)
+        ready = await self._materials.ready(job, line.adapter.manifest)
+        sizes = [len(content.data) for content in ready.contents.values()]
+        request = await aside(sum(sizes), lambda: call.build(ready, line.endpoint))
+        response = await self._conversation.exchange(line, Phase.SUBMIT, request, job, first_s)
+        answered = await aside(len(response.body), lambda: call.parse(response, job))
+        self._conversation.notice(line, Phase.SUBMIT, answered.unknown_fields)
+        return answered
 
     async def sent(self, line: Line, job: Job, first_s: float | None = None) -> tuple[Submitted, HttpResponse]:
         """The exchange alone: what the provider said, read and in full."""

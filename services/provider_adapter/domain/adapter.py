@@ -141,7 +141,7 @@ class Reconcile(Protocol):
 class Adapter:
     """One dialect. A part that is None is something that the provider does not offer.
 
-    `submit` makes the kinds that give files, `call` those whose output is JSON.
+    `submit` makes the kinds that give files, `call` those whose output is JSON, also where they are asked for as jobs.
     """
 
     manifest: Manifest

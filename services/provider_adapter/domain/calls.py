@@ -9,7 +9,7 @@ from libs.kernel.money import Money
 from services.provider_adapter.domain.outcomes import Made, Stored
 
 ANSWERED_KINDS = frozenset({"chat", "embedding", "ocr"})
-"""Kinds whose output is JSON, made by the part `call`; those that make files are made by the part `submit`."""
+"""Kinds whose output is JSON, made by the part `call`, also as a job; those that make files, by the part `submit`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,35 @@ def _urls(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
         yield from _urls(item, where)
 
 
+def artifacts_shown(value: Any) -> Iterator[str]:
+    """The digests of what a chat shows of ours: `{"artifact"}` where others have `{"url"}` (`image_url` …)."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            if _shows(name, item):
+                yield item["artifact"]
+            else:
+                yield from artifacts_shown(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from artifacts_shown(item)
+
+
+def with_urls(value: Any, urls: Mapping[str, str]) -> Any:
+    """The same with the URL of each in its place."""
+    if isinstance(value, Mapping):
+        return {
+            name: {"url": urls[item["artifact"]], **{key: rest for key, rest in item.items() if key != "artifact"}}
+            if _shows(name, item)
+            else with_urls(item, urls)
+            for name, item in value.items()
+        }
+    return [with_urls(item, urls) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _shows(name: str, item: Any) -> bool:
+    return name.endswith("_url") and isinstance(item, Mapping) and isinstance(item.get("artifact"), str)
+
+
 def raw_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of an input for a body that passes them on: as text where they came as text."""
     return dict(given.raw) if isinstance(given, JsonInput) else dict(given)

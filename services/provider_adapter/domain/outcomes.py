@@ -6,9 +6,13 @@ from enum import StrEnum
 from typing import Any
 
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Job
 from services.provider_adapter.domain.measures import UNMEASURED, Measures
+
+WORDS = "words"
+"""The family of what was said: text and JSON, which are stored as they came."""
 
 
 class JobState(StrEnum):
@@ -23,7 +27,8 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """One output: `url` to fetch it, or `data` when it came within the answer. `family` is image, video or audio.
+    """One output: `url` to fetch it, or `data` when it came within the answer. `family` is image, video, audio, or
+    `WORDS` for what always has `data`.
 
     `keyed` says that only the channel's own key opens the URL. It may then be a path, which is appended to the
     channel's base URL; the key goes to the origin of that base URL and nowhere else.
@@ -38,11 +43,13 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a finished job gave, before its media are stored. `usage` is in the provider's own units."""
+    """What a finished job gave, before its media are stored. `usage` is in the provider's own units, `reported_cost`
+    what it says that it charged."""
 
     media: tuple[Media, ...]
     output: Mapping[str, Any] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
+    reported_cost: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ class Result:
     artifacts: tuple[Stored, ...]
     output: Mapping[str, Any] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
+    reported_cost: Money | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from services.routing.app.desk import Desk
 from services.routing.app.gather import Gathered, Views, gather, look
 from services.routing.app.give_back import release
 from services.routing.app.tenant_runs import room_for
+from services.routing.domain.calls.sizing import IN_TOKENS, digest_of, tokens_to_reserve
 from services.routing.domain.decision import Decision, HealthView, Inputs, Verdict
 from services.routing.domain.selection import select
 from services.routing.domain.shares import turn_of
@@ -84,7 +85,7 @@ def _decided(
                 continue
             if decision.verdict is Verdict.CHOSEN:
                 chosen = inputs.supplies[decision.chosen]
-                views.occupy(chosen, inputs.channels[chosen.channel])
+                views.occupy(chosen, inputs.channels[chosen.channel], _tokens(inputs, decision))
                 room.enter(task)
                 desk.runs.choose(task)
             decided.append(Placed(replace(item, inputs=inputs), decision))
@@ -113,10 +114,19 @@ async def _reserve(desk: Desk, attempt_id: str, inputs: Inputs, decision: Decisi
     channel_health = inputs.channel_health.get(supply.channel, HealthView())
     supply_health = inputs.supply_health.get(supply.id, HealthView())
     try:
-        return await desk.capacity.reserve(attempt_id, supply, channel_health, supply_health)
+        tokens = _tokens(inputs, decision)
+        return await desk.capacity.reserve(attempt_id, supply, channel_health, supply_health, tokens=tokens)
     except (Exception, asyncio.CancelledError):
         await release(desk, attempt_id)
         raise
+
+
+def _tokens(inputs: Inputs, decision: Decision) -> int:
+    """The most that the Attempt may take of windows of tokens, as a call of the same input would (CAP-6)."""
+    kind = inputs.model.kind
+    if kind not in IN_TOKENS:
+        return 0
+    return tokens_to_reserve(kind, digest_of(kind, decision.input), inputs.supplies[decision.chosen])
 
 
 def _nobody_came(desk: Desk, task: Task, done: "asyncio.Future[Placed]") -> None:

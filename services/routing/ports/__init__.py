@@ -135,9 +135,9 @@ class Capacity(Protocol):
         ...
 
     def reserve(
-        self, lease_id: str, supply: Supply, channel_health: HealthView, supply_health: HealthView
+        self, lease_id: str, supply: Supply, channel_health: HealthView, supply_health: HealthView, *, tokens: int = 0
     ) -> Awaitable[Reserved | Refused]:
-        """Both or neither; the same lease_id is the same lease."""
+        """Both or neither, with the tokens that the Attempt may take; the same lease_id is the same lease."""
         ...
 
     async def renew(self, lease_ids: Sequence[str]) -> frozenset[str]:

@@ -19,6 +19,7 @@ from services.provider_adapter.app.reconcile import ReconcileJob
 from services.provider_adapter.app.submit import SubmitJob
 from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpResponse
 from services.provider_adapter.domain.job import Endpoint, Job
+from services.provider_adapter.domain.media import digest
 from services.provider_adapter.domain.outcomes import JobState, Verdict
 from services.provider_adapter.settings import Settings
 from services.provider_adapter.store.secrets import ReferencedSecrets
@@ -338,3 +339,50 @@ async def test_a_lookup_tells_at_once_and_absence_once_it_is_settled() -> None:
         "lookup by our token: 0 record(s); none carries our token",
     )
     assert (await house.reconcile(kling, JOB, START)).verdict is Verdict.UNKNOWN, "an answer without a task"
+
+
+TALK = Job("attempt-2", "token-2", "chat", "gpt", {"messages": [{"role": "user", "content": PROMPT}]})
+OPENAI = replace(ENDPOINT, adapter="openai")
+
+
+def said(content: Any, finish_reason: str = "stop", **message: Any) -> HttpResponse:
+    """A completion of one choice."""
+    choice = {"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish_reason}
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    return answer(200, {"id": "c-1", "choices": [choice], "usage": usage})
+
+
+async def test_a_chat_that_is_a_job_gives_its_words_as_a_file() -> None:
+    """RUN-7, COST-8: one exchange; the words are kept by digest, told beside, and counted as the provider counted."""
+    house = House(said("A quay at dawn."))
+    sent = await house.submit(OPENAI, TALK)
+    assert sent.result is not None
+    [artifact] = sent.result.artifacts
+    assert house.store.kept[artifact.sha256] == (b"A quay at dawn.", "text/plain")
+    assert sent.result.output == {"text": "A quay at dawn.", "finish_reason": "stop"}
+    assert sent.result.usage == {"input_tokens": 7, "output_tokens": 3}
+    assert (sent.provider_task_id, len(house.transport.sent)) == ("", 1)
+
+
+async def test_a_chat_that_nobody_answered_is_in_doubt() -> None:
+    """ATT-6: as with every job, what was sent and not answered is never taken for a failure."""
+    house = House(ExchangeBroken(Broken.READ_TIMEOUT))
+    fault = await refusal(house.submit(OPENAI, TALK))
+    assert (fault.code, fault.category) == ("submission_unknown", "unknown")
+
+
+async def test_a_chat_is_shown_what_another_node_made() -> None:
+    """AUTH-4: an artifact in a message goes out as its bytes, and never as a name that no provider knows."""
+    house = House(said("It is a film."))
+    sha256 = digest(MP4)
+    house.store.kept[sha256] = (MP4, "video/mp4")
+    parts = [{"type": "text", "text": "What is it?"}, {"type": "video_url", "video_url": {"artifact": sha256}}]
+    sent = await house.submit(OPENAI, replace(TALK, input={"messages": [{"role": "user", "content": parts}]}))
+    assert sent.result is not None
+    body = json.loads(house.transport.sent[0][0].body)
+    shown = body["messages"][0]["content"][1]["video_url"]
+    assert shown == {"url": "data:video/mp4;base64," + base64.b64encode(MP4).decode()}
+    lost = [{"type": "video_url", "video_url": {"artifact": "ab" * 32}}]
+    fault = await refusal(house.submit(OPENAI, replace(TALK, input={"messages": [{"role": "user", "content": lost}]})))
+    assert fault.code == "material_unreachable"
+    assert len(house.transport.sent) == 1

@@ -1,11 +1,14 @@
 """What the end of an Attempt tells capacity, and what capacity says in words to a Task that waits."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from libs.faults.fault import Fault
+from services.routing.domain.calls.sizing import digest_of, tokens_to_reserve
+from services.routing.domain.catalog import Kind, Price
 from services.routing.domain.feedback import SILENT, Feedback, Pace
 from services.routing.domain.task import TaskState
 from services.routing.ports import Delivered, Refused, Submitted
@@ -32,6 +35,27 @@ async def test_a_success_is_told_with_the_tokens_that_it_used(usage: dict[str, A
     await play.work()
     (attempt,) = (await play.task()).attempts
     assert play.capacity.told == {attempt.lease_id: Feedback(Pace.SUCCEEDED, used_tokens=tokens)}
+
+
+async def test_a_chat_that_is_a_task_takes_its_window_of_tokens():
+    """CAP-6: it reserves what a call of the same words would, and the clips beside it reserve none."""
+    limits = {"max_output_tokens": 50}
+    prices = {"second": Price("second", 1, 1, "CNY", "per_token", {"input_per_million": "1.00"})}
+    offers = catalog(supply("a/chat", kind=Kind.CHAT, capabilities=limits), prices=prices)
+    chat = replace(offers.models["clip"], kind=Kind.CHAT)
+    play = stage(offers=replace(offers, models={"clip": chat}))
+    play.provider.answers["a/chat"] = [Submitted("", Delivered((), {"text": "a quay"}, {"output_tokens": 9}))]
+    given = {"messages": [{"role": "user", "content": "Write a line."}]}
+    await play.submit(input=given)
+    await play.work()
+    (attempt,) = (await play.task()).attempts
+    asked = tokens_to_reserve(Kind.CHAT, digest_of(Kind.CHAT, given), offers.supplies["a/chat"])
+    assert play.capacity.tokens == {attempt.lease_id: asked}
+    assert asked > 50
+    clips = stage()
+    await clips.submit()
+    await clips.work()
+    assert set(clips.capacity.tokens.values()) == {0}
 
 
 @pytest.mark.parametrize(

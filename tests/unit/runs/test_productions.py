@@ -86,6 +86,37 @@ async def test_the_result_of_a_production_is_what_nothing_else_takes_up() -> Non
     await home.rebuilds(run)
 
 
+async def test_words_of_one_node_are_the_input_of_others() -> None:
+    """RUN-4: what a chat says stands in the prompts of what comes after, and a list that it writes is fanned out over
+    like one of the document; both are part of the hash of what uses them."""
+    home = house()
+    shots = [{"id": "S01", "prompt": "a quay"}, {"id": "S02", "prompt": "a boat"}]
+    home.routing.outputs = {"script": {"text": "Dawn.", "json": {"shots": shots}, "finish_reason": "stop"}}
+    ask = {"messages": [{"role": "user", "content": "Write ${inputs.title}"}]}
+    frame = {"kind": "generate", "model": "frame", "input": {"prompt": "${item.prompt}, ${script.output.text}"}}
+    document = {
+        "production": "words",
+        "budget": {"currency": "CNY", "cost": "9.00"},
+        "inputs": {"title": "a film"},
+        "nodes": [
+            {"id": "script", "kind": "generate", "model": "talk", "input": ask},
+            {"id": "frames", "kind": "map", "over": "${script.output.json.shots}", "node": frame},
+            {"id": "voice", "kind": "generate", "model": "voice", "input": {"text": "${script.output.text}"}},
+        ],
+    }
+    run = await home.carry(await home.produce(document))
+    assert run.state is RunState.SUCCEEDED
+    orders = home.routing.orders
+    assert orders["script"].input == {"messages": [{"role": "user", "content": "Write a film"}]}
+    assert orders["frames/S02"].input == {"prompt": "a boat, Dawn."}
+    assert orders["voice"].input == {"text": "Dawn."}
+    home.routing.outputs["script"]["text"] = "Dusk."
+    run = await home.redrive(run, "script", input={"temperature": 0})
+    assert orders["voice"].input == {"text": "Dusk."}
+    assert run.state is RunState.SUCCEEDED
+    await home.rebuilds(run)
+
+
 async def test_technical_errors_are_tried_again_and_content_is_not() -> None:
     """RUN-4, DLQ-1: the same input again after a pause, within the attempts; what was refused is a case file."""
     home = house()

@@ -27,6 +27,8 @@ DEFAULT_OUTPUT_TOKENS = 4096
 LONGEST_WORD = 64
 LIMITS = ("context_tokens", "max_output_tokens")
 """Of a Supply's capabilities, what the facts of a request are bounded by."""
+IN_TOKENS = frozenset({Kind.CHAT, Kind.EMBEDDING})
+"""Kinds that take windows of tokens."""
 STEP = 64
 """Tokens of input are quoted in steps of this size at least, and of a sixteenth: a quote is a ceiling, and equal
 questions need not be asked twice."""
