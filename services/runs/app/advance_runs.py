@@ -99,7 +99,7 @@ class Advance:
         plan = self._plans.of(run)
         followed = False
         for _ in range(rounds):
-            commands = next_commands(plan, run, self._world.clock.now(), self._world.ids.ulid)
+            commands = next_commands(plan, run, self._world.clock.now())
             drafts: Sequence[Draft] = ()
             for command in commands:
                 if isinstance(command, Record):

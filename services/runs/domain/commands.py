@@ -6,7 +6,7 @@ Laws of this file:
 - a decision names who and why; what a person decided is an event (HUMAN-2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from services.runs.domain import asking
@@ -19,9 +19,9 @@ from services.runs.domain.run import (
     Run,
 )
 from services.runs.domain.staleness import touched
-from services.runs.domain.starting import NewId
 
 Drafts = tuple[Draft, ...]
+NewId = Callable[[], str]
 REVIVED = frozenset({NodeState.FAILED, NodeState.CANCELLED})
 
 

@@ -30,7 +30,7 @@ from services.runs.domain.run import (
     RunState,
 )
 from services.runs.domain.staleness import stale
-from services.runs.domain.starting import NewId, begun
+from services.runs.domain.starting import begun
 from services.runs.domain.task_view import PAUSED
 
 LONGEST_CHAIN = 10_000
@@ -73,17 +73,17 @@ class Act:
 Command = Record | Act
 
 
-def next_commands(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Command, ...]:
+def next_commands(plan: Plan, run: Run, now: datetime) -> tuple[Command, ...]:
     """What is to be recorded now, alone; or, when there is nothing to record, what is to be done."""
-    drafts = decided(plan, run, now, new_id)
+    drafts = decided(plan, run, now)
     return (Record(drafts),) if drafts else tuple(acts(plan, run, now))
 
 
-def decided(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def decided(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     """Everything that follows from the Run as it stands, one thing after the other, as one commit."""
     gathered: list[Draft] = []
     while len(gathered) < LONGEST_CHAIN:
-        drafts = _next(plan, run, now, new_id)
+        drafts = _next(plan, run, now)
         if not drafts:
             return tuple(gathered)
         gathered.extend(drafts)
@@ -91,7 +91,7 @@ def decided(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, 
     raise RuntimeError(f"run {run.id} does not come to rest by itself")
 
 
-def _next(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def _next(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     if run.state in TERMINAL_STATES:
         return ()
     if why := ending.stopping(plan, run, now):
@@ -99,16 +99,16 @@ def _next(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ..
     if drafts := (*asking.overdue(run, now), *asking.unneeded(run), *asking.overtaken(plan, run)):
         return drafts
     if plan.single or run.state is RunState.PAUSED:
-        return _single(plan, run, now, new_id)
+        return _single(plan, run, now)
     if run.state is RunState.PENDING:
         return (Draft("run_started"),)
     for rule in _RULES:
-        if drafts := rule(plan, run, now, new_id):
+        if drafts := rule(plan, run, now):
             return drafts
     return ending.finished(run) if hopeless(plan, run) else ()
 
 
-def _single(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def _single(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     """One Task and no retry; its intent was recorded with its creation, unless it must find money first."""
     if not plan.single or run.state is RunState.PAUSED:
         return ()
@@ -118,7 +118,7 @@ def _single(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, 
     if node.state is not NodeState.PENDING or straight_on(run, node):
         return ()
     started = () if run.state is RunState.RUNNING else (Draft("run_started"),)
-    return (*started, *begun(plan, run, node, now, new_id))
+    return (*started, *begun(plan, run, node, now))
 
 
 def straight_on(run: Run, node: Node) -> bool:
@@ -126,21 +126,21 @@ def straight_on(run: Run, node: Node) -> bool:
     return run.production is None and not run.budget_id and bool(node.task_id) and not node.task_ids
 
 
-def _stale(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def _stale(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     """What begins, begins on what has finished: only a redrive can change what was begun on."""
     return stale(plan, run) if run.redrives else ()
 
 
-def _maps(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def _maps(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     at_work = [node for node in run.nodes.values() if node.kind == Kind.MAP and node.state is NodeState.RUNNING]
     return tuple(draft for node in at_work for draft in maps.advanced(plan, run, node, now))
 
 
-def _pressure(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def _pressure(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     return pressure(plan, run, now)
 
 
-def _starts(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def _starts(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     """One node at a time: what begins may leave no room for the next.
 
     Few ask for money at once: what the first ones are answered (a soft limit, a refusal) counts for those after them.
@@ -152,11 +152,11 @@ def _starts(plan: Plan, run: Run, now: datetime, new_id: NewId) -> tuple[Draft, 
     look = Look(plan, run, now)
     for node in run.nodes.values():
         if node.state in WAITING_TO_START and not look.waits_for(node):
-            return begun(plan, run, node, now, new_id)
+            return begun(plan, run, node, now)
     return ()
 
 
-_RULES: Sequence[Callable[[Plan, Run, datetime, NewId], tuple[Draft, ...]]] = (_stale, _maps, _pressure, _starts)
+_RULES: Sequence[Callable[[Plan, Run, datetime], tuple[Draft, ...]]] = (_stale, _maps, _pressure, _starts)
 
 
 def acts(plan: Plan, run: Run, now: datetime) -> Iterator[Act]:

@@ -29,7 +29,7 @@ def stuck(plan: Plan, run: Run, known: Collection[str], now: datetime) -> str:
     for task_id in followed(run):
         if task_id not in known:
             return f"routing does not know task {task_id}"
-    for command in next_commands(plan, run, now, lambda: "would-be"):
+    for command in next_commands(plan, run, now):
         if isinstance(command, Record):
             return f"{command.drafts[0].kind} is due and is not on record"
         if isinstance(command, Act) and command.deed not in FOLLOWING:

@@ -1,10 +1,9 @@
 """The beginning of a node: its intent on record, with everything that it will be submitted with (RUN-4, STEER-2)."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from libs.kernel.canonical import plain
+from libs.kernel.canonical import digest, plain
 from services.runs.domain import maps
 from services.runs.domain.asking import question
 from services.runs.domain.expressions import Unresolved
@@ -14,16 +13,16 @@ from services.runs.domain.minutes import asked_for
 from services.runs.domain.plan import Kind, Plan, Spec, ValueClass
 from services.runs.domain.run import Draft, Failure, Node, NodeState, Run
 
-NewId = Callable[[], str]
 INVALID = "validation_failed"
+ID_LENGTH = 26
 
 
-def begun(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
+def begun(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, ...]:
     """The events with which a node that may begin begins."""
     spec = plan.spec(node.id)
     try:
         if spec.kind is Kind.GENERATE:
-            return _generate(plan, run, node, now, new_id)
+            return _generate(plan, run, node, now)
         if spec.kind is Kind.MAP:
             return maps.expanded(plan, run, node, current_hash(plan, run, node))
         if spec.kind is Kind.GATE:
@@ -34,14 +33,14 @@ def begun(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) -> tup
         return (failed(node, error),)
 
 
-def _generate(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) -> tuple[Draft, ...]:
-    task_id = new_id()
-    drafts = list(_consumed(plan, run, node, task_id, now))
-    steered = applied(run, drafts, now)
+def _generate(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, ...]:
+    steered = applied(run, list(_consumed(plan, run, node, "", now)), now)
     asked = replace(steered.nodes[node.id], fewer=False)
     value, input_hash = whole = prepared(plan, steered, asked)
     if run.soft and plan.spec(node.id).worth is not ValueClass.HERO:  # past a soft limit fewer variants do (COST-10)
         value, input_hash = prepared(plan, steered, replace(asked, fewer=True))
+    task_id = task_id_of(run, node, input_hash)
+    drafts = list(_consumed(plan, run, node, task_id, now))
     for known in (whole[1], input_hash):
         if known in node.results:
             told = {"node": node.id, "input_hash": known, "reused": True, "fewer": known != whole[1]}
@@ -57,6 +56,12 @@ def _generate(plan: Plan, run: Run, node: Node, now: datetime, new_id: NewId) ->
         **({"fewer": True} if input_hash != whole[1] else {}),
     }
     return (*drafts, Draft("node_ready", told))
+
+
+def task_id_of(run: Run, node: Node, input_hash: str) -> str:
+    """The Task of the next try with that input. It follows from what is on record, so that a Run whose database was put
+    back asks for the same work by the same name, and the work that a provider has of it is found."""
+    return digest([run.id, node.id, len(node.task_ids), input_hash])[:ID_LENGTH]
 
 
 def _consumed(plan: Plan, run: Run, node: Node, task_id: str, now: datetime) -> list[Draft]:

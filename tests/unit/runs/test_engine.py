@@ -160,7 +160,7 @@ def test_a_run_at_rest_never_changes() -> None:
     assert started(run) == (run, ())
     assert hearing.refused(PLAN, run, run.node, LAST, NOW) == ()
     assert hearing.withdrawn(PLAN, run, run.node, NOW) == ()
-    assert next_commands(PLAN, run, NOW, str) == ()
+    assert next_commands(PLAN, run, NOW) == ()
 
 
 ATTEMPT_STATES = ["submitting", "accepted", "running", "failed", "submission_uncertain", "not_accepted", "succeeded"]
@@ -223,4 +223,4 @@ def test_the_end_of_a_pause_is_told_by_silence() -> None:
 
 def deeds(run: Run) -> list[Deed]:
     """What is to be done."""
-    return [act.deed for act in next_commands(PLAN, run, NOW, str) if isinstance(act, Act)]
+    return [act.deed for act in next_commands(PLAN, run, NOW) if isinstance(act, Act)]

@@ -91,7 +91,7 @@ async def test_a_hold_that_was_asked_for_before_a_crash_goes_back() -> None:
     home = house()
     await finished(home, MEMO)
     slow = await home.produce(production(MEMO))
-    (command,) = next_commands(home.plan(slow), slow, home.clock.now(), home.world.ids.ulid)
+    (command,) = next_commands(home.plan(slow), slow, home.clock.now())
     assert isinstance(command, Record)
     begun = await home.recorder.record(slow, command.drafts)
     assert begun is not None
