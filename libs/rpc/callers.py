@@ -99,6 +99,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "ListEntries": _EDGE,
         "CheckLedger": _EDGE | _ROUTING,
         "Hold": _ROUTING | _RUNS,
+        "EnlargeHold": _ROUTING | _RUNS,
         "Settle": _ROUTING | _RUNS,
         "ReleaseHold": _ROUTING | _RUNS,
         "ListOpenHolds": _ROUTING,

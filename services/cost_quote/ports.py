@@ -7,6 +7,7 @@ from services.cost_quote.domain.budgets import (
     Budget,
     ChangeAsk,
     Declaration,
+    EnlargeAsk,
     Entry,
     Hold,
     HoldAsk,
@@ -65,6 +66,10 @@ class Budgets(Protocol):
 
     async def hold(self, ask: HoldAsk) -> Moved | Refused:
         """Reserve at every level or at none."""
+        ...
+
+    async def enlarge(self, ask: EnlargeAsk) -> Moved | Refused:
+        """Let a Hold hold at least that much money, at every level or at none. Fault `not_found` if unknown."""
         ...
 
     async def settle(self, ask: SettleAsk) -> Moved:

@@ -173,8 +173,15 @@ class Budgets(Protocol):
         """
         ...
 
-    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
-        """Book what it really cost and free the rest; doing it twice is once.
+    async def standing(self, hold_id: str, budget_id: str) -> Held:
+        """That Hold as it stands, of whatever amounts. Fault `conflict` where it has ended, `not_found` for none."""
+        ...
+
+    async def settle(
+        self, hold_id: str, cost: Money | None, attempts: int, reason: str, correct: bool = False
+    ) -> Settled:
+        """Book what it really cost and free the rest; doing it twice is once, and with `correct` replaces what was
+        booked, also for a Hold that was given back. Fault `conflict` without it where it has ended in another way.
 
         With neither cost nor attempts the Hold is given back, and an id that was never held is closed to holding.
         """

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from libs.faults.fault import Fault
 from libs.telemetry import metrics, names
-from services.cost_quote.domain.budgets import Asked, Hold, HoldAsk, Moved, Refused, ReleaseAsk, SettleAsk
+from services.cost_quote.domain.budgets import Asked, EnlargeAsk, Hold, HoldAsk, Moved, Refused, ReleaseAsk, SettleAsk
 from services.cost_quote.domain.converting import NEAREST, UP, Rounding, converted_into
 from services.cost_quote.domain.ledger import sentence
 from services.cost_quote.ports import Budgets, PriceBooks
@@ -34,6 +34,14 @@ class MoveHolds:
         metrics.PROCESS.counter(names.BUDGET_HOLDS, result=result, dimension=dimension).inc()
         if isinstance(outcome, Refused):
             log.info("hold %s refused: %s", ask.hold_id, sentence(outcome.refusal))
+        return outcome
+
+    async def enlarge(self, ask: EnlargeAsk) -> Moved | Refused:
+        """The Hold, which holds at least that much money now, or why it does not. Faults as in the port."""
+        _check_id(ask.hold_id)
+        outcome = await self._budgets.enlarge(replace(ask, asked=await self._worth(ask.asked, UP)))
+        if isinstance(outcome, Refused):
+            log.info("hold %s was not enlarged: %s", ask.hold_id, sentence(outcome.refusal))
         return outcome
 
     async def settle(self, ask: SettleAsk) -> Moved:

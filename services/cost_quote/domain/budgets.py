@@ -211,6 +211,15 @@ class HoldAsk:
 
 
 @dataclass(frozen=True, slots=True)
+class EnlargeAsk:
+    """Asks that a Hold hold at least so much money: what it lacks is reserved beside it."""
+
+    hold_id: str
+    asked: Asked
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SettleAsk:
     """Books what it cost. `correct`: replaces what was booked before."""
 

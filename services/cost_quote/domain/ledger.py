@@ -4,7 +4,7 @@ Laws of this file:
 - a Hold is taken at every level in one decision or at none, and a refusal moves nothing (COST-9);
 - spent + held never pass a hard limit by a Hold. What a provider charged is booked whatever the limit says, and told;
 - a Hold's id names one request for ever: the same again is the same Hold, another is a conflict, and after a release,
-  also of a Hold that was never seen, it takes nothing any more;
+  also of a Hold that was never seen, it takes nothing any more; it may grow by money while it is held;
 - a soft limit is told once: by the movement that reached it, and by the repeats of that one;
 - every movement is an entry at every level, numbered without a gap; no entry is changed.
 """
@@ -21,6 +21,7 @@ from services.cost_quote.domain.budgets import (
     Amounts,
     Asked,
     Budget,
+    EnlargeAsk,
     Entry,
     EntryKind,
     Hold,
@@ -92,6 +93,36 @@ def taken_again(known: Hold, branch: Sequence[Budget], ask: HoldAsk) -> Moved:
     if (known.budget_id, known.asked, known.subject) != (ask.budget_id, ask.asked, ask.subject):
         raise Fault.of("already_exists", f"hold '{known.id}' was taken for another request")
     return _repeated(known, branch, "hold")
+
+
+def enlarge(branch: Sequence[Budget], known: Hold, ask: EnlargeAsk, now: datetime) -> Step | Refused:
+    """A Hold that holds at least that much money; one that does is answered as it stands.
+
+    Fault `conflict` where it has ended; `validation_failed` where no rate leads to its currency.
+    """
+    if known.state is not HoldState.HELD:
+        raise has_ended(known)
+    lacks = max(0, worth(branch, known.budget_id, ask.asked).cost - known.amounts.cost)
+    if not lacks:
+        return Step(standing(known, branch))
+    more = Amounts(lacks)
+    refusal = refusing(branch, more, now)
+    if refusal is not None:
+        return Refused(refusal, at_soft(branch))
+    larger = replace(known, amounts=known.amounts + more)
+    return _moved(branch, larger, EntryKind.HOLD, more, NOTHING, ask.reason, now)
+
+
+def standing(known: Hold, branch: Sequence[Budget]) -> Moved:
+    """A Hold that is large enough. Fault `conflict` where it has ended."""
+    if known.state is not HoldState.HELD:
+        raise has_ended(known)
+    return Moved(known, (), at_soft(branch))
+
+
+def has_ended(known: Hold) -> Fault:
+    """Nothing is reserved under that id any more."""
+    return Fault.of("conflict", f"hold '{known.id}' is {known.state}; nothing is reserved under it any more")
 
 
 def settle(branch: Sequence[Budget], known: Hold, ask: SettleAsk, now: datetime) -> Step:

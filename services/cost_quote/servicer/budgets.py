@@ -35,6 +35,11 @@ class BudgetServicer(BudgetServiceServicer):
         outcome = await self._holds.take(wire.hold_from_proto(request))
         return wire.held_to_proto(outcome)
 
+    async def EnlargeHold(self, request: pb.EnlargeHoldRequest, context: Any) -> pb.EnlargeHoldResponse:
+        """Lets a Hold hold at least that much money."""
+        outcome = await self._holds.enlarge(wire.enlargement_from_proto(request))
+        return wire.enlarged_to_proto(outcome)
+
     async def Settle(self, request: pb.SettleRequest, context: Any) -> pb.SettleResponse:
         """Books what it really cost and frees the rest."""
         return wire.settled_to_proto(await self._holds.settle(wire.settlement_from_proto(request)))

@@ -10,6 +10,7 @@ from services.cost_quote.domain.budgets import (
     Budget,
     ChangeAsk,
     Declaration,
+    EnlargeAsk,
     Entry,
     Hold,
     HoldAsk,
@@ -63,6 +64,18 @@ class MemoryBudgets:
         if isinstance(step, Refused):
             refusing = step.refusal.budget
             self._budgets[refusing.id] = replace(refusing, refused_at=now)
+            return step
+        return self._kept(step)
+
+    async def enlarge(self, ask: EnlargeAsk) -> Moved | Refused:
+        """See the port."""
+        known = self._holds.get(ask.hold_id)
+        if known is None:
+            raise ledger.unknown_hold(ask.hold_id)
+        now = self._clock.now()
+        step = ledger.enlarge(self._branch(known.budget_id), known, ask, now)
+        if isinstance(step, Refused):
+            self._budgets[step.refusal.budget.id] = replace(step.refusal.budget, refused_at=now)
             return step
         return self._kept(step)
 

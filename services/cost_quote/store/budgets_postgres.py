@@ -2,8 +2,8 @@
 
 Laws of this file:
 - the order of locks is by `number`: parents before children, one order over all trees;
-- Holds, settlements and releases are decided by the function `move_group` of the schema, which answers as
-  `domain.ledger` does; the differential test holds the two together, step by step;
+- Holds, what enlarges them, settlements and releases are decided by the function `move_group` of the schema, which
+  answers as `domain.ledger` does; the differential test holds the two together, step by step;
 - the words of every fault are the domain's.
 """
 
@@ -21,9 +21,11 @@ from libs.store.gathering import Gathering
 from services.cost_quote.domain import ledger, limits
 from services.cost_quote.domain.budgets import (
     Amounts,
+    Asked,
     Budget,
     ChangeAsk,
     Declaration,
+    EnlargeAsk,
     Entry,
     Hold,
     HoldAsk,
@@ -45,7 +47,7 @@ from services.cost_quote.store.budget_rows import (
     hold_of,
 )
 
-Ask = HoldAsk | SettleAsk | ReleaseAsk
+Ask = HoldAsk | EnlargeAsk | SettleAsk | ReleaseAsk
 MOVE = "SELECT nth, answer FROM move_group($1::jsonb) ORDER BY nth"
 MISMATCHES = "SELECT budget_id, what FROM ledger_mismatch ORDER BY number, what"
 
@@ -103,6 +105,10 @@ class PostgresBudgets:
             return budget
 
     async def hold(self, ask: HoldAsk) -> Moved | Refused:
+        """See the port."""
+        return await self._group.ask(ask)
+
+    async def enlarge(self, ask: EnlargeAsk) -> Moved | Refused:
         """See the port."""
         return await self._group.ask(ask)
 
@@ -178,6 +184,8 @@ def _told(nth: int, ask: Ask) -> dict[str, Any]:
     told = {"nth": nth, "id": ask.hold_id, "minutes": asked.review_minutes, **figures}
     if isinstance(ask, HoldAsk):
         return {**told, "op": "hold", "budget": ask.budget_id, "words": ask.subject}
+    if isinstance(ask, EnlargeAsk):
+        return {**told, "op": "enlarge", "words": ask.reason, "correct": False}
     return {**told, "op": "settle", "words": ask.reason, "correct": ask.correct}
 
 
@@ -187,8 +195,9 @@ def _answer(ask: Ask, said: dict[str, Any]) -> Moved | Refused | Exception:
         case "moved":
             return Moved(hold_of(said["hold"]), tuple(said["told"]), tuple(said["soft"]))
         case "refused":
-            assert isinstance(ask, HoldAsk), "only Holds are refused"
-            asked = Amounts(int(said["cost"]), ask.asked.attempts, ask.asked.review_minutes)
+            assert isinstance(ask, HoldAsk | EnlargeAsk), "only what reserves is refused"
+            more = ask.asked if isinstance(ask, HoldAsk) else Asked()  # what is added is money alone
+            asked = Amounts(int(said["cost"]), more.attempts, more.review_minutes)
             refusal = Refusal(budget_of(said["budget"]), said["dimension"], asked)
             return Refused(refusal, ledger.at_soft([budget_of(row) for row in said["branch"]]))
         case "known":
@@ -207,6 +216,8 @@ def _known(ask: Ask, hold: Hold, branch: list[Budget]) -> Moved | Exception:
     try:
         if isinstance(ask, HoldAsk):
             return ledger.taken_again(hold, branch, ask)
+        if isinstance(ask, EnlargeAsk):
+            return ledger.standing(hold, branch)
         if isinstance(ask, SettleAsk):
             return ledger.settled_again(hold, branch, ask)
     except Fault as fault:

@@ -13,6 +13,7 @@ from services.cost_quote.domain.budgets import (
     Budget,
     ChangeAsk,
     Declaration,
+    EnlargeAsk,
     Entry,
     EntryKind,
     Hold,
@@ -72,6 +73,12 @@ def change_from_proto(message: service_pb.ChangeLimitsRequest) -> ChangeAsk:
 def hold_from_proto(message: service_pb.HoldRequest) -> HoldAsk:
     """A reservation asked for."""
     return HoldAsk(message.hold_id, message.budget_id, asked_from_proto(message.amounts), message.subject)
+
+
+def enlargement_from_proto(message: service_pb.EnlargeHoldRequest) -> EnlargeAsk:
+    """What a Hold is to hold at least."""
+    asked = asked_from_proto(message.amounts)
+    return EnlargeAsk(message.hold_id, Asked(asked.cost, asked.currency), message.reason)
 
 
 def settlement_from_proto(message: service_pb.SettleRequest) -> SettleAsk:
@@ -135,6 +142,13 @@ def held_to_proto(outcome: Moved | Refused) -> service_pb.HoldResponse:
     return service_pb.HoldResponse(
         hold=hold_to_proto(outcome.hold), soft_limit_budget_ids=outcome.told, soft_budget_ids=outcome.soft
     )
+
+
+def enlarged_to_proto(outcome: Moved | Refused) -> service_pb.EnlargeHoldResponse:
+    """Either half of the answer."""
+    if isinstance(outcome, Refused):
+        return service_pb.EnlargeHoldResponse(refusal=refusal_to_proto(outcome.refusal))
+    return service_pb.EnlargeHoldResponse(hold=hold_to_proto(outcome.hold), soft_limit_budget_ids=outcome.told)
 
 
 def settled_to_proto(moved: Moved) -> service_pb.SettleResponse:

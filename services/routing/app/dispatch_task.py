@@ -9,6 +9,7 @@ from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.app.desk import Desk, alerts_of, failure_of, policy_of, task_link
 from services.routing.app.give_back import release
+from services.routing.app.settle import settle_funds
 from services.routing.app.submit_attempt import submit_attempt
 from services.routing.app.turn import Placed, place
 from services.routing.domain import tenant_quotas, transitions
@@ -104,10 +105,15 @@ async def _funded(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> bo
             return False
         after = _with_round(task, decision)
         kept = make_round(task.id, after.rounds, inputs, decision, RoundOutcome.FAILED, error.message)
-        now, budget = desk.now(), error.metadata["budget"]
+        now, budget = desk.now(), error.metadata.get("budget", "")
         draft = AlertDraft("budget_hard_limit", "medium", budget, error.message, cause=task.id)
-        alerts = alerts_of(desk, (draft,), f"/v1/operator/budgets/{quote(budget, safe='')}")
-        await desk.store.save(Write(task, transitions.failed(after, failure_of(error), now), now, (kept,), alerts))
+        link = f"/v1/operator/budgets/{quote(budget, safe='')}"
+        alerts = alerts_of(desk, (draft,), link) if budget else ()  # else its Hold has gone: no limit refused it
+        saved = await desk.store.save(
+            Write(task, transitions.failed(after, failure_of(error), now), now, (kept,), alerts)
+        )
+        if task.attempts:  # what the earlier ones left of its Hold is free again
+            await settle_funds(desk, saved)
         return False
     return True
 

@@ -1,9 +1,11 @@
 """Money for work of tenants that have a quota of it: held before anything is sent, settled at the end (COST-9, 12).
 
 Laws of this file:
-- a tenant without such a quota costs no question; nor does work that its caller's own Hold pays for;
+- a tenant without such a quota costs no question, unless its caller's own Hold pays: then that must be there;
 - a Task and a call have one Hold each, of the most that all its tries may come to, named after it:
   asking again is safe;
+- no try begins whose quote does not fit what is held and not yet spent: what it lacks is added under the same budget,
+  or there is no try (COST-9, COST-11);
 - if the ledger does not answer, nothing is sent (COST-11);
 - a Hold is kept while it is open whether something was charged; whoever dies before a settlement leaves it to
   `settle_holds`.
@@ -12,6 +14,7 @@ Laws of this file:
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
@@ -21,9 +24,12 @@ from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import Decision, Inputs
 from services.routing.domain.spending import attempts_made, budget_id, settled_cost, worst_cost
 from services.routing.domain.task import Task
-from services.routing.ports.ledger import Ledger, OpenHold
+from services.routing.ports.ledger import Ledger, NoMoney, OpenHold
 
 TASK, CALL = "task:", "call:"
+UNKNOWN = "unknown"
+ENDED = {"conflict": "ended", "not_found": UNKNOWN}
+"""Faults by which the ledger says that nothing is reserved under an id, and what that means."""
 KNOWN_MOST = 1024
 
 log = logging.getLogger(__name__)
@@ -37,19 +43,43 @@ class Funds:
         self._declared: dict[str, Money] = {}
 
     async def for_task(self, catalog: Catalog, task: Task, inputs: Inputs, decision: Decision) -> None:
-        """Hold for a Task before its first Attempt. Fault `budget_exhausted`."""
-        terms = task.request.terms
-        if task.attempts or (terms is not None and terms.hold):
+        """See to it that what an Attempt of a Task is quoted at fits what is held for it. Fault `budget_exhausted`."""
+        terms, hold, needed = task.request.terms, TASK + task.id, _needed(inputs, decision)
+        if terms is not None and terms.hold:
+            await self._cover(terms.hold, needed, hold)
+            return
+        if not self.pays(catalog, task.request.tenant):
+            return
+        if task.attempts and await self._covered(hold, needed):
             return
         attempts = task.request.attempts_within(inputs.policy.max_attempts)
-        await self._take(catalog, task.request.tenant, TASK + task.id, task.created_at, inputs, decision, attempts)
+        worst = worst_cost(inputs, decision, attempts)
+        await self._take(catalog, task.request.tenant, hold, task.created_at, worst, needed, attempts)
 
-    async def for_call(self, catalog: Catalog, call: Call, inputs: Inputs, decision: Decision) -> bool:
-        """Hold for a call before its first try; whether it needed one. Fault `budget_exhausted`."""
+    async def for_found(self, catalog: Catalog, task: Task, cost: Money) -> None:
+        """Hold for what a provider may have of a Task already. Where there is no room it is booked all the same."""
+        terms, hold = task.request.terms, TASK + task.id
+        needed = task.spent + cost if task.spent.currency == cost.currency else cost
+        try:
+            if terms is not None and terms.hold:
+                await self._cover(terms.hold, needed, hold)
+            elif self.pays(catalog, task.request.tenant) and not (task.attempts and await self._covered(hold, needed)):
+                await self._take(catalog, task.request.tenant, hold, task.created_at, cost, cost, 1)
+        except Fault as fault:
+            if fault.code != "budget_exhausted":
+                raise
+            log.warning("task %s: what its provider may charge is not held: %s", task.id, fault.message)
+
+    async def for_call(self, catalog: Catalog, call: Call, inputs: Inputs, decision: Decision, held: bool) -> bool:
+        """The same for a try of a call; `held` = the tries before had a Hold. Whether it has one now."""
+        if held:
+            await self._cover(CALL + call.id, _needed(inputs, decision), CALL + call.id)
+            return True
         if not self.pays(catalog, call.tenant):
             return False
-        attempts = sync_of(inputs.policy).max_attempts
-        return await self._take(catalog, call.tenant, CALL + call.id, call.created_at, inputs, decision, attempts)
+        attempts, needed = sync_of(inputs.policy).max_attempts, _needed(inputs, decision)
+        worst = worst_cost(inputs, decision, attempts)
+        return await self._take(catalog, call.tenant, CALL + call.id, call.created_at, worst, needed, attempts)
 
     async def settle_task(self, task: Task) -> bool:
         """Book what an ended Task has cost; whether that is known."""
@@ -87,10 +117,11 @@ class Funds:
         tenant: str,
         hold: str,
         came_at: datetime,
-        inputs: Inputs,
-        decision: Decision,
+        worst: Money,
+        needed: Money,
         attempts: int,
     ) -> bool:
+        """`worst` of all tries, of which one needs that much."""
         known = catalog.tenants.get(tenant)
         if known is None or known.spend is None:
             return False
@@ -102,11 +133,46 @@ class Funds:
             if len(self._declared) >= KNOWN_MOST:
                 self._declared.clear()
             self._declared[budget] = limit
-        refused = await self._ledger.hold(hold, budget, worst_cost(inputs, decision, attempts), attempts, hold)
-        if refused is not None:
-            told = {"budget": refused.budget, "level": refused.level, "dimension": refused.dimension}
-            raise Fault.of("budget_exhausted", refused.message, metadata=told)
+        try:
+            _allowed(await self._ledger.hold(hold, budget, worst, attempts, hold))
+        except Fault as fault:
+            if fault.code != "already_exists":  # else taken by an earlier step, at the quotes of that time
+                raise
+            await self._cover(hold, needed, hold)
         return True
+
+    async def _covered(self, hold: str, needed: Money) -> bool:
+        """As `_cover`; False where there is no such Hold: its tenant had no quota of money when the Task began."""
+        try:
+            await self._cover(hold, needed, hold)
+        except Fault as fault:
+            if fault.metadata.get("hold") != UNKNOWN:
+                raise
+            return False
+        return True
+
+    async def _cover(self, hold: str, needed: Money, subject: str) -> None:
+        """What is needed in all fits the Hold, or is added to it under the same budget (COST-11)."""
+        try:
+            refused = await self._ledger.cover(hold, needed, f"{subject} costs more than was held")
+        except Fault as fault:
+            if fault.code not in ENDED:
+                raise
+            text = f"{fault.message}: nothing is sent without a Hold"
+            raise Fault.of("budget_exhausted", text, metadata={"hold": ENDED[fault.code]}) from fault
+        _allowed(refused)
+
+
+def _needed(inputs: Inputs, decision: Decision) -> Money:
+    """What the choice and everything before it come to."""
+    quote = inputs.quotes[decision.chosen].amount or Decimal(0)
+    return Money(inputs.currency, inputs.spent.amount + quote)
+
+
+def _allowed(refused: NoMoney | None) -> None:
+    if refused is not None:
+        told = {"budget": refused.budget, "level": refused.level, "dimension": refused.dimension}
+        raise Fault.of("budget_exhausted", refused.message, metadata=told)
 
 
 async def quietly(work: Callable[[], Awaitable[object]], what: str) -> None:

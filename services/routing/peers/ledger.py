@@ -49,23 +49,18 @@ class RemoteLedger:
         change = pb.ChangeLimitsRequest(budget_id=budget, hard=_amounts(max(cost, used), 0), reason=reason)
         await self._stub.ChangeLimits(change, timeout=self._timeout_s)
 
+    @faulting
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
         """See the port."""
-        try:
-            return await self._hold(hold, budget, cost, attempts, subject)
-        except Fault as fault:
-            if fault.code == "already_exists":  # taken by an earlier step, at the quotes of that time
-                return None
-            raise
-
-    @faulting
-    async def _hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
         asked = pb.HoldRequest(hold_id=hold, budget_id=budget, amounts=_amounts(cost, attempts), subject=subject)
         answer = await self._stub.Hold(asked, timeout=self._timeout_s)
-        if not answer.HasField("refusal"):
-            return None
-        told = answer.refusal
-        return NoMoney(told.budget_id, told.level, told.dimension, told.message)
+        return _refusal(answer)
+
+    @faulting
+    async def cover(self, hold: str, cost: Money, reason: str) -> NoMoney | None:
+        """See the port."""
+        asked = pb.EnlargeHoldRequest(hold_id=hold, amounts=_amounts(cost, 0), reason=reason)
+        return _refusal(await self._stub.EnlargeHold(asked, timeout=self._timeout_s))
 
     async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
         """See the port."""
@@ -101,3 +96,10 @@ class RemoteLedger:
 
 def _amounts(cost: Money, attempts: int) -> budget_pb2.Amounts:
     return budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
+
+
+def _refusal(answer: pb.HoldResponse | pb.EnlargeHoldResponse) -> NoMoney | None:
+    if not answer.HasField("refusal"):
+        return None
+    told = answer.refusal
+    return NoMoney(told.budget_id, told.level, told.dimension, told.message)

@@ -35,8 +35,13 @@ class Ledger(Protocol):
         ...
 
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
-        """None = it is held, now or since an earlier try, also where that asked for another amount. Fault `not_found`
-        where there is no such budget."""
+        """None = it is held. Faults: `already_exists` where an earlier try holds another amount under that id,
+        `conflict` where that ended, `not_found` where there is no such budget."""
+        ...
+
+    async def cover(self, hold: str, cost: Money, reason: str) -> NoMoney | None:
+        """None = the Hold holds at least that much, as it did before or with what was added under the same budget.
+        Fault `conflict` where it has ended, `not_found` where there is none."""
         ...
 
     async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:

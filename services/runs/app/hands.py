@@ -125,12 +125,10 @@ class Hands:
         except Fault as fault:
             if fault.retryable or fault.code in PASSING:
                 raise
-            if fault.code not in ("already_exists", "conflict"):  # no rate, no such budget: somebody has to look
+            if fault.code != "conflict":  # no rate, no such budget: somebody has to look
                 never = Refused(run.budget_id, "budget", "cost", f"no money can be held: {fault.message}")
                 return await self._refused(plan, run, node, never)
-            # Asked for before a crash, at another price: that Hold goes back, and the try begins anew.
-            await self._let_go(plan, node, "its price has changed")
-            return hearing.begun_anew(node)
+            return hearing.begun_anew(node)  # it was given back: that id never holds anything again
         if isinstance(answer, Refused):
             return await self._refused(plan, run, node, answer)
         drafts = hearing.held(plan, run, node, node.task_id, answer, now())
@@ -161,7 +159,14 @@ class Hands:
             budget_id = f"{run.budget_id}/{node.id}"
             await self._budgets.make(run.budget_id, plan.budget.parent, run.tenant, plan)
             await self._budgets.make_node(budget_id, run.budget_id, run.tenant, spec, plan.budget.currency)
-        return await self._budgets.hold(node.task_id, budget_id, cost, attempts, f"{run.id}/{node.id}")
+        try:
+            return await self._budgets.hold(node.task_id, budget_id, cost, attempts, f"{run.id}/{node.id}")
+        except Fault as fault:
+            if fault.code != "already_exists":
+                raise
+        # Asked for before a crash, or by another replica a moment ago, at another price. It is the Hold of this try as
+        # it stands: given back here, it could be missing under who has it on record by now. Routing adds what it lacks.
+        return await self._budgets.standing(node.task_id, budget_id)
 
     async def _let_go(self, plan: Plan, node: Node, reason: str) -> None:
         """A Hold that is not on record may have been taken by who died before it could record it, or may yet be taken
@@ -183,18 +188,29 @@ class Hands:
         if cost is not None and hold.cost_before is not None:
             cost = cost - hold.cost_before
         used = node.attempts_made - hold.attempts_before
+        reason = f"{node.id} is {node.state}"
         try:
-            settled = await self._budgets.settle(hold.id, cost, used, f"{node.id} is {node.state}")
+            settled = await self._budgets.settle(hold.id, cost, used, reason)
         except Fault as fault:
             if fault.code != "conflict":
                 raise
-            # It ended in another way: nothing is held any more, and asking again would never end.
             log.warning("hold_ended_before", extra={"run_id": run.id, "hold_id": hold.id})
-            settled = Settled()
+            settled = await self._corrected(hold.id, cost, used, reason)
         for alert in beyond(run, hold, settled):
             await self._alerts.tell(alert, f"/v1/runs/{run.id}")
         await self._tell_soft(run, settled.soft)
         return hearing.settled(run, node, cost, settled.soft)
+
+    async def _corrected(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
+        """It ended in another way: nothing is held, and asking again would never end. What was paid is booked."""
+        if cost is None and not attempts:
+            return Settled()
+        try:
+            return await self._budgets.settle(hold_id, cost, attempts, reason, correct=True)
+        except Fault as fault:
+            if fault.code != "conflict":
+                raise
+            return Settled()
 
     async def _examine(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
         findings = await self._checks.findings(plan, run, node)

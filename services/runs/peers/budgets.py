@@ -104,22 +104,35 @@ class BudgetsPeer:
         return await self._stub.Hold(request, timeout=TIMEOUT_S)
 
     @faulting
-    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
+    async def standing(self, hold_id: str, budget_id: str) -> Held:
+        """See the port."""
+        request = budget_service_pb2.EnlargeHoldRequest(hold_id=hold_id)  # by nothing: it is answered as it is
+        hold = (await self._stub.EnlargeHold(request, timeout=TIMEOUT_S)).hold
+        amount = money_from_proto(hold.amounts.cost)
+        assert amount is not None, "a Hold of a branch is of some currency"
+        return Held(budget_id, amount, hold.amounts.attempts)
+
+    @faulting
+    async def settle(
+        self, hold_id: str, cost: Money | None, attempts: int, reason: str, correct: bool = False
+    ) -> Settled:
         """See the port."""
         amounts = budget_pb2.Amounts(cost=money_to_proto(cost), attempts=attempts)
-        return await self._settle(hold_id, None if cost is None and not attempts else amounts, reason)
+        return await self._settle(hold_id, None if cost is None and not attempts else amounts, reason, correct)
 
     @faulting
     async def settle_minutes(self, hold_id: str, minutes: int, reason: str) -> Settled:
         """See the port."""
         return await self._settle(hold_id, budget_pb2.Amounts(review_minutes=minutes) if minutes else None, reason)
 
-    async def _settle(self, hold_id: str, amounts: budget_pb2.Amounts | None, reason: str) -> Settled:
+    async def _settle(
+        self, hold_id: str, amounts: budget_pb2.Amounts | None, reason: str, correct: bool = False
+    ) -> Settled:
         if amounts is None:
             request = budget_service_pb2.ReleaseHoldRequest(hold_id=hold_id, reason=reason)
             await self._stub.ReleaseHold(request, timeout=TIMEOUT_S)
             return Settled()
-        settling = budget_service_pb2.SettleRequest(hold_id=hold_id, amounts=amounts, reason=reason)
+        settling = budget_service_pb2.SettleRequest(hold_id=hold_id, amounts=amounts, reason=reason, correct=correct)
         reply = await self._stub.Settle(settling, timeout=TIMEOUT_S)
         return Settled(tuple(reply.soft_limit_budget_ids), money_from_proto(reply.beyond.cost))
 

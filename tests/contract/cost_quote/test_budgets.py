@@ -1,7 +1,7 @@
 """Every store of budgets keeps the same contract."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -24,31 +24,8 @@ from services.cost_quote.domain.budgets import (
 from services.cost_quote.domain.ledger import sentence
 from services.cost_quote.ports import Budgets
 from services.cost_quote.store.tables import metadata
-from tests.contract.cost_quote.ledgers import Bench, asked, bench, cny, declaration, emptied, hold
+from tests.contract.cost_quote.ledgers import Bench, asked, cny, declaration, emptied, hold
 from tests.support.worlds import START
-
-
-@pytest.fixture(params=["memory", "postgres"])
-def ledger_url(request: pytest.FixtureRequest) -> str:
-    """Where the ledger under test lies, without rows."""
-    if request.param == "memory":
-        return "memory:"
-    return asyncio.run(emptied(request.getfixturevalue("pg_module_url")))
-
-
-@pytest.fixture
-async def ground(ledger_url: str) -> AsyncIterator[Bench]:
-    """A ledger; whatever a test does, it is sound at the end."""
-    made = await bench(ledger_url)
-    yield made
-    assert await made.budgets.mismatches() == []
-    await made.close()
-
-
-@pytest.fixture
-def budgets(ground: Bench) -> Budgets:
-    """The port alone."""
-    return ground.budgets
 
 
 async def tree(budgets: Budgets) -> None:

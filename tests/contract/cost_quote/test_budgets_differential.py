@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from libs.faults.fault import Fault
-from services.cost_quote.domain.budgets import Asked, ChangeAsk, Declaration, HoldAsk, ReleaseAsk, SettleAsk
+from services.cost_quote.domain.budgets import (
+    Asked,
+    ChangeAsk,
+    Declaration,
+    EnlargeAsk,
+    HoldAsk,
+    ReleaseAsk,
+    SettleAsk,
+)
 from services.cost_quote.ports import Budgets
 from services.cost_quote.store.budgets_memory import MemoryBudgets
 from tests.contract.cost_quote.ledgers import Bench, bench, cny, emptied
@@ -96,6 +104,10 @@ class Machine(RuleBasedStateMachine):
     def hold(self, hold: str, budget: str, asked: Asked) -> None:
         self.same(lambda store: store.hold(HoldAsk(hold, budget, asked, "node")))
 
+    @rule(hold=HOLDS, asked=asks())
+    def enlarge(self, hold: str, asked: Asked) -> None:
+        self.same(lambda store: store.enlarge(EnlargeAsk(hold, asked, "dearer")))
+
     @rule(hold=HOLDS, asked=asks(), correct=st.sampled_from([False, False, True]))
     def settle(self, hold: str, asked: Asked, correct: bool) -> None:
         self.same(lambda store: store.settle(SettleAsk(hold, asked, "why", correct)))
@@ -105,7 +117,7 @@ class Machine(RuleBasedStateMachine):
         self.same(lambda store: store.release(ReleaseAsk(hold, "why")))
 
     @rule(
-        holds=st.lists(HOLDS, unique=True, min_size=3), budgets=st.lists(BUDGETS, min_size=8, max_size=8), asked=asks()
+        holds=st.lists(HOLDS, unique=True, min_size=4), budgets=st.lists(BUDGETS, min_size=8, max_size=8), asked=asks()
     )
     def together(self, holds: list[str], budgets: list[str], asked: Asked) -> None:
         """What is asked in one turn is answered as if it were asked one by one, in that order."""
@@ -115,9 +127,10 @@ class Machine(RuleBasedStateMachine):
                 store.settle(SettleAsk(holds[0], asked)),
                 store.release(ReleaseAsk(holds[1])),
             ]
+            calls.append(store.enlarge(EnlargeAsk(holds[2], asked)))
             calls += [
                 store.hold(HoldAsk(name, budget, asked, "node"))
-                for name, budget in zip(holds[2:], budgets, strict=False)
+                for name, budget in zip(holds[3:], budgets, strict=False)
             ]
             answers = await asyncio.gather(*map(answer_of, calls))
             return [_plain(answer) for answer in answers]

@@ -92,6 +92,19 @@ async def test_the_life_of_a_hold_through_the_door(service: Any) -> None:
     assert not (await service.CheckLedger(pb.CheckLedgerRequest(), timeout=CALL_S)).mismatches
 
 
+async def test_a_hold_grows_through_the_door(service: Any) -> None:
+    """COST-11: a larger amount in any currency; nothing asked for answers the Hold as it stands; a refusal tells
+    its figures."""
+    await create(service, "p", hard=money(100))
+    await hold(service, "h", "p", money(10))
+    dollars = pb.EnlargeHoldRequest(hold_id="h", amounts=money(10, currency="USD"), reason="dearer")
+    grown = await service.EnlargeHold(dollars, timeout=CALL_S)
+    assert (grown.hold.amounts.cost, grown.HasField("refusal")) == (money(73).cost, False)
+    assert (await service.EnlargeHold(pb.EnlargeHoldRequest(hold_id="h"), timeout=CALL_S)).hold == grown.hold
+    over = await service.EnlargeHold(pb.EnlargeHoldRequest(hold_id="h", amounts=money(101)), timeout=CALL_S)
+    assert (over.refusal.budget_id, over.refusal.asked.cost, over.HasField("hold")) == ("p", money(28).cost, False)
+
+
 async def test_a_refusal_names_level_dimension_and_figures(service: Any) -> None:
     """COST-10: what a person or an engine needs to ask for more; the value class says who may."""
     await create(service, "p", hard=money(20), value_class=budget_pb2.VALUE_CLASS_BACKGROUND)

@@ -64,11 +64,27 @@ async def test_a_quota_is_declared_and_follows_the_catalogue(ledger: Ledger, bud
     assert [entry.reason for entry in await budgets.entries(DAY, 0, 9)][-1] == "catalogue revision 3"
 
 
-async def test_a_hold_asked_again_at_another_price_is_the_same_hold(ledger: Ledger, budgets: MemoryBudgets) -> None:
-    """COST-9: who died between the Hold and the intent asks again, at the quotes of the day."""
+async def test_a_hold_asked_again_at_another_price_is_covered(ledger: Ledger, budgets: MemoryBudgets) -> None:
+    """COST-9, COST-11: who died between the Hold and the intent asks again, at the quotes of the day; what is
+    lacking is added, in any currency, within the limit."""
     await ledger.declare(DAY, "a", cny("100"), "a test")
-    for cost in ("50", "60"):
-        assert await ledger.hold("task:1", DAY, cny(cost), 2, "task:1") is None
+    for _ in range(2):
+        assert await ledger.hold("task:1", DAY, cny("50"), 2, "task:1") is None
+    with pytest.raises(Fault) as again:
+        await ledger.hold("task:1", DAY, cny("60"), 2, "task:1")
+    assert again.value.code == "already_exists"
+    for cost in (cny("40"), Money("USD", Decimal("7.5"))):
+        assert await ledger.cover("task:1", cost, "dearer") is None
+    assert await figures(budgets) == (100, 0, 52.5)
+    beyond = await ledger.cover("task:1", cny("101"), "dearer")
+    assert beyond is not None
+    assert (beyond.budget, beyond.dimension) == (DAY, "cost")
+    for name, code in (("task:9", "not_found"), ("task:1", "conflict")):
+        with pytest.raises(Fault) as refusal:
+            await ledger.cover(name, cny("1"), "dearer")
+        assert refusal.value.code == code
+        await ledger.release("task:1", "nothing was sent")
+    assert await ledger.hold("task:3", DAY, cny("50"), 2, "task:3") is None
     refused = await ledger.hold("task:2", DAY, Money("USD", Decimal("7.2")), 2, "task:2")
     assert refused is not None
     assert (refused.budget, refused.level, refused.dimension) == (DAY, "tenant", "cost")

@@ -10,7 +10,9 @@ from services.cost_quote.domain.budgets import (
     Asked,
     ChangeAsk,
     Declaration,
+    EnlargeAsk,
     HoldAsk,
+    Moved,
     Refused,
     ReleaseAsk,
     SettleAsk,
@@ -48,16 +50,12 @@ class FakeLedger:
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
         """See the port."""
         self._ask()
-        try:
-            outcome = await self.budgets.hold(HoldAsk(hold, budget, _asked(cost, attempts), subject))
-        except Fault as fault:
-            if fault.code == "already_exists":
-                return None
-            raise
-        if not isinstance(outcome, Refused):
-            return None
-        refusal = outcome.refusal
-        return NoMoney(refusal.budget.id, refusal.budget.level, refusal.dimension, sentence(refusal))
+        return _refusal(await self.budgets.hold(HoldAsk(hold, budget, _asked(cost, attempts), subject)))
+
+    async def cover(self, hold: str, cost: Money, reason: str) -> NoMoney | None:
+        """See the port."""
+        self._ask()
+        return _refusal(await self.budgets.enlarge(EnlargeAsk(hold, _asked(cost, 0), reason)))
 
     async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
         """See the port."""
@@ -91,3 +89,10 @@ class FakeLedger:
 
 def _asked(cost: Money, attempts: int) -> Asked:
     return Asked(cost.to_nanos(), cost.currency, attempts, 0, {cost.currency: cost.to_nanos()})
+
+
+def _refusal(outcome: Moved | Refused) -> NoMoney | None:
+    if not isinstance(outcome, Refused):
+        return None
+    refusal = outcome.refusal
+    return NoMoney(refusal.budget.id, refusal.budget.level, refusal.dimension, sentence(refusal))

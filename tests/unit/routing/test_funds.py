@@ -9,6 +9,7 @@ import pytest
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
+from services.cost_quote.domain.budgets import Amounts, Asked, Declaration, HoldAsk
 from services.routing.app.check_budgets import CheckBudgets
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.app.settle_holds import SettleHolds
@@ -101,15 +102,100 @@ async def test_a_ledger_that_does_not_answer_lets_nothing_run() -> None:
 
 
 async def test_only_tenants_with_a_quota_pay_for_the_question() -> None:
-    """COST-9: neither a tenant without one nor a Task that its caller's own Hold pays for asks the ledger."""
+    """COST-9: a tenant without one asks the ledger nothing; a Task that its caller's own Hold pays for takes none."""
     play = stage()
     await play.submit()
     await play.pass_time(60)
     paid = house()
+    await with_hold(paid, "node-7", 5)
     await paid.submit(terms=Terms(hold="node-7"))
     await paid.pass_time(60)
     assert [(await one.task()).state for one in (play, paid)] == [TaskState.SUCCEEDED] * 2
-    assert (play.ledger.asked, await paid.ledger.figures()) == (0, [])
+    assert (play.ledger.asked, await paid.ledger.figures()) == (0, [("run", 0, 5)])
+
+
+async def with_hold(play: Stage, name: str, cost: int, limit: int = 10) -> None:
+    """A caller's own budget, and a Hold of so many yuan in it."""
+    yuan = 10**9
+    await play.ledger.budgets.create(Declaration("run", "episode", currency="CNY", hard=Amounts(limit * yuan)))
+    asked = Asked(cost * yuan, "CNY", 2, 0, {"CNY": cost * yuan})
+    await play.ledger.budgets.hold(HoldAsk(name, "run", asked, "a node"))
+
+
+def dearer(price: str, **more: Any) -> Stage:
+    """The first Attempt fails, and while it is under way every price becomes that."""
+
+    async def rises(where: str) -> None:
+        if where == "provider.submit":
+            play.quotes.amounts = dict.fromkeys(("a/clip", "b/clip"), Decimal(price))
+
+    play = house(effect=rises, **more)
+    play.provider.answers = {"a/clip": [BROKEN]}
+    return play
+
+
+async def test_an_attempt_that_costs_more_than_is_held_adds_to_its_hold() -> None:
+    """COST-9, COST-11: the price rises between the Hold and an Attempt: what is lacking is held before it is sent."""
+    play = dearer("5")
+    await play.submit()
+    await play.pass_time(60)
+    assert (await play.task()).state is TaskState.SUCCEEDED
+    entries = await play.ledger.budgets.entries(DAY, 0, 10)
+    kinds = [(entry.kind.value, entry.held.cost / 1e9, entry.spent.cost / 1e9) for entry in entries]
+    assert kinds == [("hold", 2, 0), ("hold", 3, 0), ("settle", -5, 5)]
+
+
+async def test_an_attempt_beyond_the_hard_limit_is_not_sent() -> None:
+    """COST-11: where the limit has no room for what it costs by now, the Task ends with the figures."""
+    play = dearer("5", cost="4.00")
+    await play.submit()
+    await play.pass_time(60)
+    task = await play.task()
+    assert task.failure is not None
+    assert (task.failure.code, len(task.attempts)) == ("budget_exhausted", 1)
+    assert [name for name, _ in play.provider.calls].count("submit") == 1
+    assert await play.ledger.figures() == [(DAY, 0, 0)]
+    [alert] = (await play.desk.store.alerts(AlertQuery()))[0]
+    assert (alert.kind, alert.subject) == ("budget_hard_limit", DAY)
+
+
+async def test_a_callers_hold_is_added_to_within_its_budget() -> None:
+    """COST-9, COST-11: the Hold of a node whose price has risen grows, as far as the budget of its run admits."""
+    for limit, state in ((10, TaskState.SUCCEEDED), (4, TaskState.FAILED)):
+        play = house()
+        play.quotes.amounts = dict.fromkeys(("a/clip", "b/clip"), Decimal(5))
+        await with_hold(play, "node-7", 2, limit)
+        await play.submit(terms=Terms(hold="node-7"))
+        await play.pass_time(60)
+        assert (await play.task()).state is state
+        assert await play.ledger.figures() == [("run", 0, 5 if limit == 10 else 2)]
+        assert bool(play.provider.calls) is (limit == 10)
+
+
+async def test_nothing_is_sent_under_a_hold_that_has_gone() -> None:
+    """COST-9: a Hold that was given back, or that nobody ever took, pays for nothing; no limit is blamed for it."""
+    for name in ("gone", "never"):
+        play = house()
+        await with_hold(play, "gone", 5)
+        await play.ledger.release("gone", "another replica gave it back")
+        await play.submit(terms=Terms(hold=name))
+        await play.pass_time(60)
+        failure = (await play.task()).failure
+        assert failure is not None
+        assert (failure.code, play.provider.calls, play.capacity.live()) == ("budget_exhausted", [], {})
+        assert failure.message.endswith("nothing is sent without a Hold")
+        assert (await play.desk.store.alerts(AlertQuery()))[0] == ()
+
+
+async def test_a_dearer_hold_of_an_earlier_step_is_taken_as_it_stands() -> None:
+    """COST-9, COST-11: who died after the Hold leaves it to the next one, at whatever prices are by then."""
+    play = house()
+    await play.ledger.declare(DAY, "t", Money("CNY", Decimal(100)), "as the catalogue declares it")
+    await play.ledger.hold("task:t1", DAY, Money("CNY", Decimal(7)), 2, "task:t1")
+    await play.submit()
+    await play.pass_time(60)
+    assert (await play.task()).state is TaskState.SUCCEEDED
+    assert [entry.held.cost / 1e9 for entry in await play.ledger.budgets.entries(DAY, 0, 10)] == [7, -7]
 
 
 async def test_an_uncertain_attempt_keeps_its_hold_until_it_is_resolved() -> None:

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from services.routing.app.explain_task import explain_task
 from services.routing.app.replay_selection import replay_selection
 from services.routing.domain.catalog import RealPerson
@@ -94,6 +96,8 @@ async def test_a_named_supply_serves_replays_and_is_explained():
     its failure, and its rounds replay byte for byte."""
     play = stage()
     play.provider.answers["b/clip"] = [BUSY]
+    await play.ledger.declare("run", "t", Money("CNY", Decimal(9)), "a production")
+    await play.ledger.hold("h1", "run", Money("CNY", Decimal(9)), 2, "a node")
     await play.submit(terms=Terms(supply="b/clip", hold="h1"))
     await play.pass_time(8)
     task = await play.task()

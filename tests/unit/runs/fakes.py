@@ -48,6 +48,8 @@ class FakeRouting:
     """What was only asked about."""
     away: Fault | None = None
     """What every question about an order raises, if anything."""
+    prices: list[Money] = field(default_factory=list)
+    """What one attempt costs the next times that somebody asks; then, and without any, one unit."""
     unpriced: set[str] = field(default_factory=set)
     during_submit: Callable[[], Awaitable[None]] | None = None
     """What happens while a submission is on its way."""
@@ -65,7 +67,7 @@ class FakeRouting:
             )
         if order.model in self.unpriced:
             return Estimate(None, 2, f"no supply of {order.model} has a price")
-        return Estimate(PRICE * 2, 2)
+        return Estimate((self.prices.pop(0) if self.prices else PRICE) * 2, 2)
 
     async def submit(self, plan: Plan, run: Run, node: Node) -> None:
         """Note the Task; the same one twice is one."""
@@ -145,6 +147,8 @@ class FakeBudgets:
     """Holds that were released before anybody took them."""
     away: Fault | None = None
     """What every settlement raises, if anything."""
+    lost: bool = False
+    """Every Hold has been given back by the time it is settled: only a correction books what it cost."""
     told_soft: set[str] = field(default_factory=set)
     short: Fault | None = None
     """What every Hold of minutes raises, if anything."""
@@ -204,10 +208,20 @@ class FakeBudgets:
             self.attempts[hold_id] = (budget_id, attempts)
         return Held(budget_id, cost, attempts, self._newly_soft(root), self._past_soft(root))
 
-    async def settle(self, hold_id: str, cost: Money | None, attempts: int, reason: str) -> Settled:
+    async def standing(self, hold_id: str, budget_id: str) -> Held:
+        """As it was taken."""
+        if hold_id in self.closed | self.over:
+            raise Fault.of("conflict", f"hold {hold_id} has ended")
+        return Held(budget_id, Money("CNY", self.held[hold_id][1]), self.attempts[hold_id][1])
+
+    async def settle(
+        self, hold_id: str, cost: Money | None, attempts: int, reason: str, correct: bool = False
+    ) -> Settled:
         """Once; an id that is not known never holds anything."""
         if self.away is not None:
             raise self.away
+        if self.lost and not correct:
+            raise Fault.of("conflict", f"hold {hold_id} was released")
         if hold_id not in self.held:
             self.closed.add(hold_id)
             return Settled()

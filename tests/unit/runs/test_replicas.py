@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,9 @@ from services.runs.app.hands import Hands
 from services.runs.app.hub import Hub
 from services.runs.app.plans import Plans
 from services.runs.app.recording import Recorder
+from services.runs.domain.engine import decided
 from services.runs.domain.run import TERMINAL_STATES, NodeState, Run, RunState
+from services.runs.domain.starting import task_id_of
 from tests.unit.runs.fakes import OUT_OF_ORDER, PRICE
 from tests.unit.runs.house import House
 from tests.unit.runs.test_productions import episode, house
@@ -97,6 +100,39 @@ async def test_two_replicas_do_everything_once(seed: int, caplog: pytest.LogCapt
     await home.rebuilds(run)
 
 
+@pytest.mark.parametrize("seed", range(12))
+async def test_no_replica_gives_back_what_another_one_submits_under(seed: int) -> None:
+    """COST-9, COST-11, VER-4: two replicas ask for the Hold of one try while its price changes: what is handed over has
+    a Hold that stands, which is settled once."""
+    home, rng = house(), random.Random(seed)
+    home.routing.prices = [PRICE * rng.randint(1, 3) for _ in range(200)]
+    bare: list[str] = []
+
+    async def seen() -> None:
+        task = home.routing.submitted[-1]
+        first = home.routing.submitted.count(task) == 1  # a slower replica may do it again once all is over
+        if first and (task not in home.budgets.held or task in home.budgets.over):
+            bare.append(task)
+
+    home.routing.during_submit = seen
+    nodes = [{"id": f"film-{n}", "kind": "generate", "model": "join", "input": {"n": n}} for n in range(3)]
+    run = await carried(home, await home.produce(episode(nodes=nodes)), rng)
+    assert (run.state, bare) == (RunState.SUCCEEDED, [])
+    assert set(home.routing.submitted) == set(home.budgets.held) == home.budgets.over
+    assert len(home.budgets.held) == len(nodes)
+    assert not home.budgets.closed
+
+
+async def test_what_was_paid_is_booked_whoever_gave_its_hold_back() -> None:
+    """COST-11, COST-12: a Hold that is given back by a replica that stood still is settled by a correction."""
+    home = house()
+    run = await home.produce(episode(nodes=[{"id": "film", "kind": "generate", "model": "join", "input": {}}]))
+    home.budgets.lost = True
+    run = await home.carry(run)
+    assert run.state is RunState.SUCCEEDED
+    assert sum(home.budgets.spent.values(), Decimal(0)) == PRICE.amount
+
+
 async def test_a_hold_that_nobody_recorded_is_given_back_with_a_cancel() -> None:
     """COST-11, RUN-6: who died between a Hold and its event leaves it to the Run, which was cancelled meanwhile."""
     home = house()
@@ -113,6 +149,19 @@ async def test_a_hold_that_nobody_recorded_is_given_back_with_a_cancel() -> None
     assert run.state is RunState.CANCELLED
     assert home.routing.submitted == []
     assert set(home.budgets.held) == home.budgets.over
+
+
+async def test_a_run_that_was_put_back_asks_for_the_same_work_by_the_same_name() -> None:
+    """ATT-6, RUN-4: the id of a Task follows from its Run, node, try and input; another input is other work."""
+    home = house()
+    nodes = [{"id": "film", "kind": "generate", "model": "join", "input": {}}]
+    before = await home.produce(episode(nodes=nodes))
+    first = await home.carry(before)
+    again = decided(home.plan(before), before, home.clock.now())
+    ready = [draft.data["task_id"] for draft in again if draft.kind == "node_ready"]
+    assert ready == home.routing.submitted == list(first.nodes["film"].task_ids)
+    film = first.nodes["film"]
+    assert len({task_id_of(first, node, name) for node in (film, replace(film, task_ids=())) for name in "ab"}) == 4
 
 
 async def test_a_try_holds_money_of_its_own() -> None:

@@ -173,8 +173,7 @@ class Conduct:
             structs.replace(self._call, tries=(*self.tries, tried), changed=_changed(decision)), kept, overdue
         )
         try:
-            if not self._held:
-                self._held = await self.desk.funds.for_call(self.opened.catalog, self._call, inputs, decision)
+            self._held = await self.desk.funds.for_call(self.opened.catalog, self._call, inputs, decision, self._held)
             await self.desk.store.intend(intent)
         except BaseException as error:
             settle_call.unsent(self.desk, tried.id)

@@ -221,6 +221,74 @@ class HoldResponse(_message.Message):
 Global___HoldResponse: _TypeAlias = HoldResponse  # noqa: Y015
 
 @_typing.final
+class EnlargeHoldRequest(_message.Message):
+    """Asks for a larger reservation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOLD_ID_FIELD_NUMBER: _builtins.int
+    AMOUNTS_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    hold_id: _builtins.str
+    """Required. The Hold."""
+    reason: _builtins.str
+    """Why, for the record."""
+    @_builtins.property
+    def amounts(self) -> _budget_pb2.Amounts:
+        """Required. What it is to hold at least; only `cost` is read, and nothing asks for no more than there is."""
+
+    def __init__(
+        self,
+        *,
+        hold_id: _builtins.str = ...,
+        amounts: _budget_pb2.Amounts | None = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amounts", b"amounts", "hold_id", b"hold_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnlargeHoldRequest: _TypeAlias = EnlargeHoldRequest  # noqa: Y015
+
+@_typing.final
+class EnlargeHoldResponse(_message.Message):
+    """The Hold, or why it is not larger."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOLD_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    SOFT_LIMIT_BUDGET_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def hold(self) -> _budget_pb2.Hold:
+        """The Hold after it; absent when refused."""
+
+    @_builtins.property
+    def refusal(self) -> _budget_pb2.HoldRefusal:
+        """Why not; absent when it holds that much."""
+
+    @_builtins.property
+    def soft_limit_budget_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Budgets whose soft limit was reached by this for the first time."""
+
+    def __init__(
+        self,
+        *,
+        hold: _budget_pb2.Hold | None = ...,
+        refusal: _budget_pb2.HoldRefusal | None = ...,
+        soft_limit_budget_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hold", b"hold", "refusal", b"refusal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hold", b"hold", "refusal", b"refusal", "soft_limit_budget_ids", b"soft_limit_budget_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnlargeHoldResponse: _TypeAlias = EnlargeHoldResponse  # noqa: Y015
+
+@_typing.final
 class SettleRequest(_message.Message):
     """Books what it cost."""
 

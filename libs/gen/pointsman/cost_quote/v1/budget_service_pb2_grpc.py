@@ -50,6 +50,11 @@ class BudgetServiceStub:
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldRequest.SerializeToString,
                 response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldResponse.FromString,
                 _registered_method=True)
+        self.EnlargeHold = channel.unary_unary(
+                '/pointsman.cost_quote.v1.BudgetService/EnlargeHold',
+                request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldRequest.SerializeToString,
+                response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldResponse.FromString,
+                _registered_method=True)
         self.Settle = channel.unary_unary(
                 '/pointsman.cost_quote.v1.BudgetService/Settle',
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.SettleRequest.SerializeToString,
@@ -108,6 +113,14 @@ class BudgetServiceServicer:
     def Hold(self, request, context):
         """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
         with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EnlargeHold(self, request, context):
+        """Lets a Hold hold at least so much money: what it lacks is reserved at every level in one transaction, or at none. A
+        Hold that has it already is answered as it stands; one that has ended is ABORTED (`conflict`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -180,6 +193,11 @@ def add_BudgetServiceServicer_to_server(servicer, server):
                     servicer.Hold,
                     request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldRequest.FromString,
                     response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldResponse.SerializeToString,
+            ),
+            'EnlargeHold': grpc.unary_unary_rpc_method_handler(
+                    servicer.EnlargeHold,
+                    request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldRequest.FromString,
+                    response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldResponse.SerializeToString,
             ),
             'Settle': grpc.unary_unary_rpc_method_handler(
                     servicer.Settle,
@@ -299,6 +317,33 @@ class BudgetService:
             '/pointsman.cost_quote.v1.BudgetService/Hold',
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldRequest.SerializeToString,
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EnlargeHold(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.cost_quote.v1.BudgetService/EnlargeHold',
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldRequest.SerializeToString,
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldResponse.FromString,
             options,
             channel_credentials,
             insecure,

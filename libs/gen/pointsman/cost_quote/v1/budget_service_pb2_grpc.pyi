@@ -41,6 +41,10 @@ class BudgetServiceStub:
     """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
     with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
     """
+    EnlargeHold: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.EnlargeHoldRequest, _budget_service_pb2.EnlargeHoldResponse]
+    """Lets a Hold hold at least so much money: what it lacks is reserved at every level in one transaction, or at none. A
+    Hold that has it already is answered as it stands; one that has ended is ABORTED (`conflict`).
+    """
     Settle: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.SettleRequest, _budget_service_pb2.SettleResponse]
     """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
     request says that it corrects.
@@ -70,6 +74,10 @@ class BudgetServiceAsyncStub(BudgetServiceStub):
     Hold: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.HoldRequest, _budget_service_pb2.HoldResponse]  # type: ignore[assignment]
     """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
     with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
+    """
+    EnlargeHold: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.EnlargeHoldRequest, _budget_service_pb2.EnlargeHoldResponse]  # type: ignore[assignment]
+    """Lets a Hold hold at least so much money: what it lacks is reserved at every level in one transaction, or at none. A
+    Hold that has it already is answered as it stands; one that has ended is ABORTED (`conflict`).
     """
     Settle: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.SettleRequest, _budget_service_pb2.SettleResponse]  # type: ignore[assignment]
     """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
@@ -115,6 +123,16 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_budget_service_pb2.HoldResponse, _abc.Awaitable[_budget_service_pb2.HoldResponse]]:
         """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
         with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
+        """
+
+    @_abc_1.abstractmethod
+    def EnlargeHold(
+        self,
+        request: _budget_service_pb2.EnlargeHoldRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budget_service_pb2.EnlargeHoldResponse, _abc.Awaitable[_budget_service_pb2.EnlargeHoldResponse]]:
+        """Lets a Hold hold at least so much money: what it lacks is reserved at every level in one transaction, or at none. A
+        Hold that has it already is answered as it stands; one that has ended is ABORTED (`conflict`).
         """
 
     @_abc_1.abstractmethod
