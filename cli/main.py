@@ -23,6 +23,7 @@ from cli.commands.invoke import invoke
 from cli.commands.keys import keys
 from cli.commands.models import models
 from cli.commands.prices import prices
+from cli.commands.restored import restored
 from cli.commands.review import review
 from cli.commands.run import run
 from cli.commands.slo import slo
@@ -78,6 +79,7 @@ OPERATING = (
     slo,
     alerts,
     attempt,
+    restored,
     review,
     dead_letters,
     keys,

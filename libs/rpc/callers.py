@@ -53,6 +53,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "ReplaySelection": _EDGE,
         "WhatIf": _EDGE,
         "ResolveAttempt": _EDGE,
+        "DeclareRestored": _EDGE,
         "Invoke": _EDGE | _RUNS,
         "InvokeStream": _EDGE,
         "GetCall": _EDGE,

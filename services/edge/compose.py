@@ -56,6 +56,7 @@ from services.edge.routes.operators import OperatorRoutes
 from services.edge.routes.pasts import PastRoutes
 from services.edge.routes.probes import ProbeRoutes
 from services.edge.routes.replays import ReplayRoutes
+from services.edge.routes.restores import RestoreRoutes
 from services.edge.routes.runs import RunRoutes
 from services.edge.routes.shell import Shell, unknown_path
 from services.edge.routes.stream import StreamRoutes
@@ -204,6 +205,7 @@ class House:
             ModelRoutes(self._catalog),
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),
             OperatorRoutes(self._routing, self._health, self._capacity),
+            RestoreRoutes(self._routing),
             BudgetRoutes(self._budgets),
             DeskRoutes(self._desks),
             LevelRoutes(self._runs),

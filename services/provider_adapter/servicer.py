@@ -73,7 +73,11 @@ class ProviderServicer(ProviderServiceServicer):
         if not request.HasField("submit_time"):
             raise Fault.invalid(("/submit_time", "is required"))
         sent_at = request.submit_time.ToDatetime(tzinfo=UTC)
-        return wire.reconciled_to_proto(await self._use.reconcile(endpoint, wire.job_of(request.job), sent_at))
+        latest = (
+            request.latest_submit_time.ToDatetime(tzinfo=UTC) if request.HasField("latest_submit_time") else sent_at
+        )
+        look = self._use.reconcile(endpoint, wire.job_of(request.job), sent_at, latest, request.records_only)
+        return wire.reconciled_to_proto(await look)
 
     async def Invoke(self, request: pb.InvokeRequest, context: Any) -> pb.InvokeResponse:
         """Makes one synchronous call, once."""

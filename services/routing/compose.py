@@ -36,6 +36,7 @@ from services.routing.app.hear_late import hear_late
 from services.routing.app.keep_leases import keep_leases
 from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
+from services.routing.app.restores import KeepLife
 from services.routing.app.sending import Sending
 from services.routing.app.settle_holds import SettleHolds
 from services.routing.app.tell_outcomes import tell_outcomes
@@ -58,6 +59,7 @@ from services.routing.store.calls_memory import MemoryCalls
 from services.routing.store.calls_postgres import PostgresCalls
 from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.catalog_postgres import PostgresCatalogStore
+from services.routing.store.life_file import LifeFile, NoMark
 from services.routing.store.specimens import BlobSpecimens
 from services.routing.store.tasks_memory import MemoryTasks
 from services.routing.store.tasks_postgres import PostgresTasks
@@ -73,6 +75,7 @@ LATE_INTERVAL_S = 15.0
 FORGET_INTERVAL_S = 60.0
 HOLDS_INTERVAL_S = 10.0
 BUDGETS_INTERVAL_S = 60.0
+LIFE_INTERVAL_S = 5.0
 PRICING_S = 1.0
 """The answer of a call waits for its price no longer than this."""
 
@@ -116,6 +119,9 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
     )
     specimens = BlobSpecimens(open_blobs(settings.blobs_address))
     verify = VerifySupply(desk, stores.catalog, stores.verifications, specimens, calls)
+    mark = LifeFile(Path(settings.life_file)) if settings.life_file else NoMark()
+    life = KeepLife(desk, mark, settings.restored_backup_at)
+    beats = Ticker("routing.life", life.tick, world=desk.world, interval_s=LIFE_INTERVAL_S)
     tickers = _tickers(desk, calls, queues, push, catalog_desk)
 
     async def drain() -> None:
@@ -126,7 +132,8 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
         SCHEMA,
         _registrations(desk, calls, catalog_desk, verify),
         migration=stores.migration,
-        tickers=tickers,
+        begin=(life.begin,),
+        tickers=(beats, *tickers),
         finish=(drain, *stores.close),
     )
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
 
 from libs.blobs.opening import blobs_address
 from libs.host.hints import hints_on
 
 PREFIX = "ROUTING_"
 CAPACITY_TTL_MAX = "POINTSMAN_CAPACITY_TTL_MAX_S"
+DATA, RESTORED = "POINTSMAN_DATA", "POINTSMAN_RESTORED_BACKUP_AT"
+NAMED = frozenset({"database_url", "hints", "blobs_address", "life_file", "restored_backup_at"})
+"""Fields with variables of their own."""
 SPARED = 0.5
 """Who has looked within this share of `waiting_look_s` is not called again: however many replicas come by, the head of
 a line looks at most twice in that time."""
@@ -77,6 +82,10 @@ class Settings:
     """How long a stopping process lets the steps in hand finish."""
     blobs_address: str = "./.pointsman/blobs"
     """A directory or an `s3://` address: where media are (POINTSMAN_BLOBS, `blobs` under POINTSMAN_DATA)."""
+    life_file: str = ""
+    """Where the mark of the database's life is kept: `life.json` under POINTSMAN_DATA; empty = nowhere."""
+    restored_backup_at: datetime | None = None
+    """The database was put back to a backup of that moment (POINTSMAN_RESTORED_BACKUP_AT)."""
     hints: bool = True
     """Whether anybody is woken before their next scan (POINTSMAN_HINTS)."""
 
@@ -135,7 +144,7 @@ class Settings:
         for item in fields(Settings):
             name = CAPACITY_TTL_MAX if item.name == "capacity_ttl_max_s" else PREFIX + item.name.upper()
             text = env.get(name, "").strip()
-            if item.name in ("database_url", "hints", "blobs_address") or not text:
+            if item.name in NAMED or not text:
                 continue
             try:
                 given[item.name] = int(text) if item.type == "int" or item.type is int else float(text)
@@ -145,5 +154,19 @@ class Settings:
             database_url=env["POINTSMAN_DATABASE_URL"],
             hints=hints_on(env),
             blobs_address=blobs_address(env),
+            life_file=str(Path(env[DATA]) / "life.json") if env.get(DATA) else "",
+            restored_backup_at=_moment(env.get(RESTORED, "").strip()),
             **given,  # type: ignore[arg-type]  # by field type
         )
+
+
+def _moment(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ValueError(f"{RESTORED}: {text!r} is no time with a zone; write it like 2026-11-30T03:00:00Z")
+    return moment

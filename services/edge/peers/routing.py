@@ -5,9 +5,10 @@ from typing import Any
 
 from libs.rpc.faulting import faulting
 from libs.rpc.values import time_to_proto
+from pointsman.routing.v1 import restore_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
-from services.edge.domain import alert_shapes, past_shapes, replay_shapes, shapes
+from services.edge.domain import alert_shapes, past_shapes, replay_shapes, restore_shapes, shapes
 from services.edge.ports import Alternative
 from services.edge.wire import pasts
 from services.edge.wire import replays as wire_replays
@@ -19,7 +20,7 @@ WHAT_IF_TIMEOUT_S = 60.0
 
 
 class RoutingPeer:
-    """Implements `ports.Routing`."""
+    """Implements `ports.Routing` and `ports.restoring.Restoring`."""
 
     def __init__(self, channel: Any) -> None:
         self._stub: Any = RoutingServiceStub(channel)
@@ -98,6 +99,13 @@ class RoutingPeer:
         )
         reply = await self._stub.ResolveAttempt(request, timeout=TIMEOUT_S)
         return wire_tasks.task(reply.task)
+
+    @faulting
+    async def restored(self, backup_at: datetime | None, over: bool) -> restore_shapes.Restores:
+        """See the port `Restoring`."""
+        request = restore_pb2.DeclareRestoredRequest(backup_time=time_to_proto(backup_at), over=over)
+        reply = await self._stub.DeclareRestored(request, timeout=TIMEOUT_S)
+        return wire_tasks.restores(reply)
 
     @faulting
     async def ping(self) -> None:

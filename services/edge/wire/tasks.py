@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from pointsman.routing.v1 import alert_pb2, task_pb2
-from services.edge.domain import alert_shapes, shapes
+from pointsman.routing.v1 import alert_pb2, restore_pb2, task_pb2
+from services.edge.domain import alert_shapes, restore_shapes, shapes
 from services.edge.wire.values import amount, artifact, failure, moment, word
 
 OPEN_SUBMISSIONS = (
@@ -133,3 +133,14 @@ def alert(message: alert_pb2.Alert) -> alert_shapes.Alert:
 def _measure(message: alert_pb2.Measure) -> alert_shapes.Measure:
     values = list(message.values)
     return alert_shapes.Measure(message.figure, message.unit, values[-1], message.baseline, message.trend, values)
+
+
+def restores(message: restore_pb2.DeclareRestoredResponse) -> restore_shapes.Restores:
+    """What is known of a database that was put back."""
+    return restore_shapes.Restores(
+        restores=[
+            restore_shapes.Restore(moment(item.backup_time), moment(item.notice_time), moment(item.over_time))
+            for item in message.restores
+        ],
+        tasks=message.task_count,
+    )

@@ -25,16 +25,30 @@ class ReconcileJob:
         self._clock = clock
         self._settings = settings
 
-    async def __call__(self, endpoint: Endpoint, job: Job, sent_at: datetime) -> Reconciled:
-        """The verdict. A question that failed is UNKNOWN with the reason; Fault only for a broken configuration."""
+    async def __call__(
+        self,
+        endpoint: Endpoint,
+        job: Job,
+        sent_at: datetime,
+        latest: datetime | None = None,
+        records_only: bool = False,
+    ) -> Reconciled:
+        """The verdict. A question that failed is UNKNOWN with the reason; Fault only for a broken configuration.
+
+        Where it is not known when it was sent, `latest` is the latest that it can have been; where it is not known
+        whether, `records_only`: a server that does not have it would take the same again as new.
+        """
         line = self._conversation.line(endpoint, job.kind)
-        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s)
-        if line.adapter.reconciles_by(endpoint) == KEY:
+        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s, (latest or sent_at).timestamp())
+        way = line.adapter.reconciles_by(endpoint)
+        if way == KEY and not records_only:
             return await self._sent_again(line, job, submission)
+        if way == KEY:
+            way = line.adapter.manifest.reconcile_by
         reconcile = line.adapter.reconcile
         if reconcile is None or job.kind in line.adapter.manifest.synchronous_kinds:
             return _no_records(line)
-        return await self._looked_up(line, reconcile, job, submission)
+        return await self._looked_up(line, reconcile, job, submission, way)
 
     async def _sent_again(self, line: Line, job: Job, submission: Submission) -> Reconciled:
         sent_s = self._clock.now().timestamp()
@@ -46,8 +60,9 @@ class ReconcileJob:
             return verdict_of_refusal(fault, submission, sent_s, self._settings.settle_s)
         return Reconciled(Verdict.ACCEPTED, sent.provider_task_id, "same key again: it has the job", sent.result)
 
-    async def _looked_up(self, line: Line, reconcile: Reconcile, job: Job, submission: Submission) -> Reconciled:
-        way = line.adapter.reconciles_by(line.endpoint)
+    async def _looked_up(
+        self, line: Line, reconcile: Reconcile, job: Job, submission: Submission, way: str
+    ) -> Reconciled:
         most_pages = 1 if way == LOOKUP else self._settings.reconcile_pages
         read_s = self._clock.now().timestamp()
         pages: list[Listed] = []

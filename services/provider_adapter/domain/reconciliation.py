@@ -25,10 +25,14 @@ MOST_LIKELY = 5  # ids of records that look like ours, told to whoever has to de
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """When it was sent and how long it could be under way, in seconds (since the epoch, and of time)."""
+    """When it was sent and how long it could be under way, in seconds (since the epoch, and of time).
+
+    Where it is not known when: between `sent_s` and `latest_s`; 0 = at `sent_s`.
+    """
 
     sent_s: float
     submit_timeout_s: float
+    latest_s: float = 0.0
 
 
 def complete(pages: Sequence[Listed], submission: Submission) -> bool:
@@ -91,4 +95,4 @@ def settled(submission: Submission, read_s: float, settle_s: float) -> bool:
     Nobody can say when its connection broke: its sender may have died, or may live on though it lost its claim, and a
     provider may take its time over a living connection. So absence counts only from the submission timeout on.
     """
-    return read_s - submission.sent_s >= submission.submit_timeout_s + settle_s
+    return read_s - max(submission.sent_s, submission.latest_s) >= submission.submit_timeout_s + settle_s

@@ -16,6 +16,7 @@ from services.routing.app.tenant_book import TenantBook
 from services.routing.app.usher import Usher
 from services.routing.domain.catalog import Catalog, Policy
 from services.routing.domain.decision import AlertDraft
+from services.routing.domain.doubt import Restore
 from services.routing.domain.measure import MeasuredDraft
 from services.routing.domain.task import Failure, Task
 from services.routing.domain.trial import model_in, policy_in
@@ -25,6 +26,7 @@ from services.routing.ports.late import LateStore
 from services.routing.ports.pausing import Pausing
 from services.routing.ports.prices import UsagePrices
 from services.routing.ports.quotas import QuotaReader
+from services.routing.ports.restoring import Restoring
 from services.routing.ports.standing import StandingReader
 from services.routing.ports.waking import Waking
 from services.routing.settings import Settings
@@ -38,7 +40,7 @@ log = logging.getLogger(__name__)
 NO_POLICY = Policy(id="", revision=0)
 
 
-class Store(TaskStore, Waking, Pausing, AlertStore, StandingReader, LateStore, QuotaReader, Protocol):
+class Store(TaskStore, Waking, Pausing, AlertStore, StandingReader, LateStore, QuotaReader, Restoring, Protocol):
     """Tasks and alerts share a transaction: an alert about a Task is as durable as what it tells of."""
 
 
@@ -105,6 +107,8 @@ class Desk:
     sending: Sending
     funds: Funds
     runs: TenantBook = field(default_factory=TenantBook)
+    restores: list[Restore] = field(default_factory=list)
+    """Times that the database was put back, as this process knows them."""
 
     def now(self) -> datetime:
         """The wall time."""

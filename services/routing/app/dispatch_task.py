@@ -16,6 +16,7 @@ from services.routing.domain import tenant_quotas, transitions
 from services.routing.domain.attempts import fault, last_start
 from services.routing.domain.availability import gate_in_words
 from services.routing.domain.decision import AlertDraft, Decision, HealthView, Inputs, Verdict
+from services.routing.domain.doubt import next_number, token_of
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.task import Attempt, AttemptState, Task
 from services.routing.ports import Refused, Reserved, Write
@@ -131,7 +132,7 @@ def _attempt(task: Task, placed: Placed, inputs: Inputs, lease: Reserved, now: d
         supply=supply.id,
         channel=supply.channel,
         state=AttemptState.RESERVED,
-        client_token=placed.attempt_id,
+        client_token=token_of(task, next_number(task)),
         epoch=task.epoch,
         round=task.rounds + 1,
         quote=Money(inputs.currency, amount),

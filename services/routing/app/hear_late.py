@@ -10,7 +10,7 @@ from services.routing.app.settle import settle_funds
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.late import Said, booked, heard, late_alerts, taken_after_all
 from services.routing.domain.task import TERMINAL_TASKS, Attempt
-from services.routing.ports import Polled, Write
+from services.routing.ports import Polled, Reconciled, Write
 
 BATCH = 20
 ENDS = frozenset({"succeeded", "failed", "cancelled"})
@@ -34,7 +34,7 @@ async def hear_late(desk: Desk) -> bool:
 async def _ask(desk: Desk, attempt: Attempt) -> None:
     channel, supply = await connection_of(desk, attempt)
     if not attempt.provider_task_id:
-        found = await desk.provider.reconcile(channel, supply, attempt)
+        found = await _looked_up(desk, channel, supply, attempt)
         if found.verdict == "not_accepted":
             await _hear(desk, attempt, ("not_accepted", None, (), None))
             return
@@ -45,6 +45,13 @@ async def _ask(desk: Desk, attempt: Attempt) -> None:
             return
         attempt = taken
     await _poll(desk, attempt, channel, supply)
+
+
+async def _looked_up(desk: Desk, channel: Channel, supply: Supply, attempt: Attempt) -> Reconciled:
+    """Nothing is sent again for what may never have been sent at all."""
+    if attempt.doubted:
+        return await desk.provider.look_up(channel, supply, attempt, attempt.reserved_at or desk.now())
+    return await desk.provider.reconcile(channel, supply, attempt)
 
 
 async def _poll(desk: Desk, attempt: Attempt, channel: Channel, supply: Supply) -> None:

@@ -3,7 +3,7 @@
 import logging
 
 from libs.faults.fault import Fault
-from services.routing.app import follow_attempt, reconcile_uncertain, settle
+from services.routing.app import follow_attempt, look_back, reconcile_uncertain, settle
 from services.routing.app.desk import Desk, policy_of
 from services.routing.app.dispatch_task import dispatch_task
 from services.routing.domain import transitions
@@ -38,6 +38,8 @@ async def _perform(desk: Desk, task: Task) -> None:
     step = next_step(task, policy_of(catalog, task), desk.now())
     if step is Step.SELECT:
         await dispatch_task(desk, task)
+    elif step is Step.LOOK_BACK:
+        await look_back.look_back(desk, task)
     elif step is Step.HOLD:
         held = transitions.held(task, last_start(task, policy_of(catalog, task)))
         await desk.store.save(Write(task, held, desk.now()))

@@ -4,11 +4,13 @@ from libs.faults.fault import Fault
 from services.routing.app import settle
 from services.routing.app.desk import Desk
 from services.routing.app.follow_attempt import connection_of
+from services.routing.app.look_back import look_at
 from services.routing.app.record import record_outcome
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault, next_look, next_poll
+from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.task import Attempt, Task
-from services.routing.ports import Write
+from services.routing.ports import Reconciled, Write
 
 
 async def doubt(desk: Desk, task: Task, attempt: Attempt) -> None:
@@ -25,7 +27,7 @@ async def reconcile(desk: Desk, task: Task, attempt: Attempt) -> None:
     """Ask once, by the way that holds at its Channel. No answer is an answer of its own: not yet."""
     channel, supply = await connection_of(desk, attempt)
     try:
-        found = await desk.provider.reconcile(channel, supply, attempt)
+        attempt, found = await _asked(desk, task, attempt, channel, supply)
     except Fault as error:
         await _not_yet(desk, task, attempt, f"{supply.id} did not answer ({error.code})")
         return
@@ -38,6 +40,16 @@ async def reconcile(desk: Desk, task: Task, attempt: Attempt) -> None:
         await settle.not_accepted(desk, task, attempt, found.evidence or "its records do not have it")
     else:
         await _not_yet(desk, task, attempt, found.evidence or "its records cannot tell yet")
+
+
+async def _asked(
+    desk: Desk, task: Task, attempt: Attempt, channel: Channel, supply: Supply
+) -> tuple[Attempt, Reconciled]:
+    """What is known of it, and the Attempt under the token that it was found by."""
+    if not attempt.doubted:
+        return attempt, await desk.provider.reconcile(channel, supply, attempt)
+    answer = await look_at(desk, await desk.catalog.at(attempt.catalog_revision), task, attempt)
+    return answer.attempt, answer.said
 
 
 async def take_up(desk: Desk, task: Task, attempt: Attempt, provider_task_id: str) -> None:

@@ -92,8 +92,12 @@ async def not_accepted(desk: Desk, task: Task, attempt: Attempt, evidence: str) 
     now = desk.now()
     failure = fault("provider_error", f"the provider did not take the job ({evidence})", "supply", "supply", True)
     zero = Money.zero(attempt.quote.currency)
-    ended = transitions.attempt_ended(task, attempt, AttemptState.NOT_ACCEPTED, now, cost=zero, failure=failure)
-    verdict = after_not_accepted(ended, await _policy(desk, task, attempt), failure, now)
+    ended = transitions.attempt_ended(
+        task, attempt, AttemptState.NOT_ACCEPTED, now, cost=zero, failure=failure, counted=not attempt.doubted
+    )
+    verdict: Again | Final = Again()  # of what may never have been sent: the next place is asked, or it is sent at last
+    if not attempt.doubted:
+        verdict = after_not_accepted(ended, await _policy(desk, task, attempt), failure, now)
     after = follow_up(ended, verdict, "after not_accepted", desk)
     await _close(desk, task, after, attempt)
 

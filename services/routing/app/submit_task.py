@@ -1,6 +1,7 @@
 """Takes a request into care: checked at the door, then durable; everything else is the queue's work."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from libs.faults.fault import Fault
 from services.routing.app.cancel_task import cancel_task
@@ -9,6 +10,7 @@ from services.routing.app.estimate_task import estimate_task
 from services.routing.app.tenant_runs import let_in
 from services.routing.domain.admission import admit
 from services.routing.domain.catalog import Catalog, Model
+from services.routing.domain.doubt import doubt_of
 from services.routing.domain.estimate import Estimate
 from services.routing.domain.request import Request
 from services.routing.domain.task import Task
@@ -27,6 +29,8 @@ class Submission:
     node_id: str = ""
     cancel_requested: bool = False
     """It is to end: whoever hands it over without this, later, is to find it ended."""
+    origin_at: datetime | None = None
+    """When the work that it belongs to came to be; None = now."""
 
 
 async def check_task(desk: Desk, submission: Submission) -> Estimate:
@@ -70,7 +74,8 @@ async def _take_to_its_end(desk: Desk, submission: Submission) -> Task:
 
 def _task(desk: Desk, submission: Submission, kind: str, catalog: Catalog) -> Task:
     task = Task.begun(submission.task_id, submission.request, kind, catalog.currency, desk.now())
-    return replace(task, run_id=submission.run_id, node_id=submission.node_id)
+    doubt = doubt_of(desk.restores, submission.origin_at)
+    return replace(task, run_id=submission.run_id, node_id=submission.node_id, doubt=doubt)
 
 
 def _same(desk: Desk, submission: Submission, known: Task) -> Task:

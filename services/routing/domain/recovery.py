@@ -1,7 +1,8 @@
 """What is to be done with a Task that somebody just claimed: one rule for each non-terminal state (ATT-7).
 
 A claim is all that a rule may rely on. Whether the Task comes from the queue, from its next poll or from a worker that
-died half-way, the state alone says how it goes on, so recovery is no special case:
+died half-way, the state alone says how it goes on, so recovery is no special case. (One thing a state cannot say: what
+a database that was put back has forgotten. See `domain.doubt`.)
 
 | Task        | live Attempt           | rule         | why |
 |-------------|------------------------|--------------|-----|
@@ -44,6 +45,8 @@ RECOVERY: Mapping[tuple[TaskState, AttemptState | None], Rule] = {
 class Step(StrEnum):
     """The next thing to do, with cancel flag, deadlines and windows taken into account."""
 
+    LOOK_BACK = "look_back"
+    """A life of the database that was put back may have sent it: ask before anything else."""
     SELECT = "select"
     DROP = "drop"
     DOUBT = "doubt"
@@ -88,6 +91,8 @@ def next_step(task: Task, policy: Policy, now: datetime) -> Step:
         return Step.UNRESOLVE if over else Step.RECONCILE
     if rule is Rule.FOLLOW:
         return _follow(task, late)
+    if task.doubt is not None:
+        return Step.LOOK_BACK
     if task.cancel_requested:
         return Step.CANCEL
     if late:

@@ -124,6 +124,14 @@ class LateWord:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """A Task may have been sent by a life of this database that it does not remember: between these moments."""
+
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One try of a Task on one Supply."""
 
@@ -178,6 +186,8 @@ class Attempt:
     """It ended by our own timeout: when the provider is asked once more what became of it."""
     late_looks: int = 0
     late: LateWord | None = None
+    doubted: bool = False
+    """Nothing was sent in this life: it stands for what a provider may have of one before the database was put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +229,8 @@ class Task:
     cancel_reason: str = ""
     paused: bool = False
     """No new Attempt begins; the one that a provider has is followed (RUN-8)."""
+    doubt: Doubt | None = None
+    """Providers are asked before anything is sent for it; None = nobody else can have sent it."""
     round_key: str = ""
     """Digest of the last saved round's verdict and fates, and the gate that refused it; an equal one is not saved."""
 

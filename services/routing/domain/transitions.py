@@ -75,10 +75,15 @@ def submitting(task: Task, attempt: Attempt, now: datetime, uncertain_deadline: 
 def accepted(task: Task, attempt: Attempt, provider_task_id: str, now: datetime, next_poll: datetime) -> Task:
     """A provider has it, under that id."""
     taken = move_attempt(
-        attempt, AttemptState.ACCEPTED, provider_task_id=provider_task_id, accepted_at=now, failure=None
+        attempt, AttemptState.ACCEPTED, provider_task_id=provider_task_id, accepted_at=now, failure=None, counted=True
     )
     moved = with_attempt(move_task(task, TaskState.RUNNING), taken)
     return replace(moved, waiting_reason="", next_action_at=next_poll)
+
+
+def undoubted(task: Task, now: datetime) -> Task:
+    """Nobody has it: it goes on like any other (ATT-6)."""
+    return replace(task, doubt=None, waiting_reason="queue: no provider has it from before", next_action_at=now)
 
 
 def polled(task: Task, attempt: Attempt, running: bool, next_poll: datetime) -> Task:

@@ -6,6 +6,7 @@ stopped or has a bug, may hide a job that was taken (ERR-1a).
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -63,13 +64,24 @@ class RemoteProvider:
         answer = await self._stub.Cancel(asked, timeout=channel.timeouts.poll_s + self._timeout_s)
         return answer.cancelled, money_from_proto(answer.reported_cost)
 
-    @faulting
     async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt) -> Reconciled:
         """See the port."""
+        return await self._reconcile(channel, supply, attempt, None)
+
+    async def look_up(self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime) -> Reconciled:
+        """See the port."""
+        return await self._reconcile(channel, supply, attempt, until)
+
+    @faulting
+    async def _reconcile(
+        self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime | None
+    ) -> Reconciled:
         asked = pb.ReconcileRequest(
             channel=wire.endpoint(channel),
             job=wire.job(supply, attempt),
             submit_time=time_to_proto(attempt.submitted_at),
+            latest_submit_time=time_to_proto(until),
+            records_only=until is not None,
         )
         timeout_s = channel.timeouts.submit_s + channel.timeouts.poll_s + self._delivery_s
         return wire.reconciled_from_proto(await self._stub.Reconcile(asked, timeout=timeout_s))

@@ -251,6 +251,10 @@ class Provider(Protocol):
         """Ask the provider's records about an unanswered submission."""
         ...
 
+    async def look_up(self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime) -> Reconciled:
+        """Read its records for what may have been sent between then and `until`; nothing is ever sent."""
+        ...
+
     async def unresolved_secrets(self, refs: Sequence[str]) -> Mapping[str, str]:
         """References that cannot be read, with the reason."""
         ...

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+from pointsman.routing.v1 import restore_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from services.routing.app.acknowledge_alert import acknowledge_alert
@@ -17,10 +18,11 @@ from services.routing.app.raise_alert import raise_alert
 from services.routing.app.read_tasks import get_task, list_rounds, watch_task
 from services.routing.app.replay_selection import replay_selection
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
+from services.routing.app.restores import declare_over, declare_restored
 from services.routing.app.submit_task import check_task, submit_task
 from services.routing.app.what_if import what_if
 from services.routing.servicer.calls import CallServicer
-from services.routing.wire import alerts
+from services.routing.wire import alerts, restores
 from services.routing.wire import replay as wire_replay
 from services.routing.wire import task as wire
 from services.routing.wire.refusals import explanation_to_proto
@@ -93,6 +95,17 @@ class RoutingServicer(CallServicer, RoutingServiceServicer):
         """An operator's word on an uncertain submission."""
         word = Resolution(request.attempt_id, request.resolution, request.provider_task_id, request.comment)
         return pb.ResolveAttemptResponse(task=wire.task_to_proto(await resolve_attempt(self._desk, word)))
+
+    async def DeclareRestored(
+        self, request: restore_pb2.DeclareRestoredRequest, context: Any
+    ) -> restore_pb2.DeclareRestoredResponse:
+        """The database was put back, or nothing of that needs to be looked up any more."""
+        backup_at, over = restores.told_from_proto(request)
+        if over or backup_at is None:
+            count = await declare_over(self._desk, backup_at)
+        else:
+            count = await declare_restored(self._desk, backup_at)
+        return restores.answer_to_proto(self._desk.restores, count)
 
     async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
         """Alerts, the worst consequence first."""

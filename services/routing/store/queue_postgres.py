@@ -212,6 +212,7 @@ def _write_row(nth: int, write: Write) -> dict[str, Any]:
         "epoch": write.before.epoch,
         "unless_stopped": write.unless_stopped,
         "ended": ended,
+        "undoubted": write.before.doubt is not None and after.doubt is None,
         "paused": write.before.paused,
         "due_if_turned": write.now if after.state is TaskState.QUEUED else None,
         "due_if_cancelled": None if ended or write.before.cancel_requested else write.now,

@@ -34,8 +34,8 @@ NEW_TASK = tuple(column.name for column in tasks.c if column.name not in _NOT_GI
 """Columns of a new Task that come from the caller."""
 _CHANGES = ("state", "currency", "spent", "waiting_reason", "rounds", "round_key", "result", "failure", "finished_at")
 _FIXED = frozenset(
-    "id task_id number supply channel client_token epoch round currency quote lease_id channel_epoch supply_epoch"
-    " catalog_revision input degradation reserved_at".split()
+    "id task_id number supply channel epoch round currency quote lease_id channel_epoch supply_epoch"
+    " catalog_revision input degradation reserved_at doubted".split()
 )
 _MOVING = tuple(column.name for column in attempts.c if column.name not in _FIXED)
 """Columns of an Attempt that change after it was made."""
@@ -132,7 +132,7 @@ _NEXT = """CASE
 SAVE = f"""
 WITH asked AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1) AS a(
-    nth integer, id text, epoch bigint, unless_stopped boolean, ended boolean,
+    nth integer, id text, epoch bigint, unless_stopped boolean, ended boolean, undoubted boolean,
     paused boolean, due_if_turned timestamptz, next_action_at timestamptz,
     due_if_cancelled timestamptz, claimed_until timestamptz, parked_at timestamptz, {_shape(tasks, _CHANGES)})
 ), locked AS MATERIALIZED (
@@ -144,7 +144,9 @@ WITH asked AS MATERIALIZED (
     claimed_until = a.claimed_until, worker = CASE WHEN a.claimed_until IS NULL THEN '' ELSE t.worker END,
     timer_at = CASE WHEN a.ended THEN NULL WHEN a.claimed_until IS NOT NULL THEN a.claimed_until
       ELSE {_NEXT} END,
-    parked_at = CASE WHEN t.cancel_requested OR t.paused THEN NULL ELSE a.parked_at END
+    parked_at = CASE WHEN t.cancel_requested OR t.paused THEN NULL ELSE a.parked_at END,
+    doubted_since = CASE WHEN a.undoubted THEN NULL ELSE t.doubted_since END,
+    doubted_until = CASE WHEN a.undoubted THEN NULL ELSE t.doubted_until END
   FROM asked a JOIN locked l ON l.id = a.id
   WHERE t.id = a.id AND t.epoch = a.epoch AND t.state NOT IN ({ENDED})
     AND NOT (a.unless_stopped AND (t.cancel_requested OR t.paused))

@@ -20,6 +20,7 @@ from services.routing.store.checks_memory import MemoryChecks
 from services.routing.store.late_memory import MemoryLate
 from services.routing.store.paging import key_of, token_of
 from services.routing.store.quotas_memory import MemoryQuotas
+from services.routing.store.restoring_memory import MemoryRestoring
 from services.routing.store.tasks_rows import CLASSES
 
 _LANES = {
@@ -36,7 +37,7 @@ class _Row:
     parked_at: datetime | None = None
 
 
-class MemoryTasks(MemoryAlerts, MemoryChecks, MemoryLate, MemoryQuotas):
+class MemoryTasks(MemoryAlerts, MemoryChecks, MemoryLate, MemoryQuotas, MemoryRestoring):
     """`TaskStore` and `AlertStore` over dictionaries. One event loop, no await inside a change: each is atomic."""
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class MemoryTasks(MemoryAlerts, MemoryChecks, MemoryLate, MemoryQuotas):
         self._rounds: dict[str, list[SelectionRound]] = {}
         self._alerts: dict[str, Alert] = {}
         self._lines = Lines()
+        MemoryRestoring.__init__(self)
 
     async def add(self, task: Task) -> Task:
         """See the port."""
@@ -132,6 +134,7 @@ class MemoryTasks(MemoryAlerts, MemoryChecks, MemoryLate, MemoryQuotas):
             cancel_requested=row.task.cancel_requested,
             cancel_reason=row.task.cancel_reason,
             paused=row.task.paused,
+            doubt=None if write.before.doubt is not None and write.after.doubt is None else row.task.doubt,
             next_action_at=write.now if turned or (surprised and not ended) else write.after.next_action_at,
         )
         row.claimed_until = write.until

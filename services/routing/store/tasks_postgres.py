@@ -31,6 +31,7 @@ from services.routing.store.late_postgres import PostgresLate
 from services.routing.store.paging import key_of, token_of
 from services.routing.store.queue_postgres import PostgresQueue, save_values, stored
 from services.routing.store.quotas_postgres import PostgresQuotas
+from services.routing.store.restoring_postgres import PostgresRestoring
 from services.routing.store.rounds_postgres import PostgresRounds
 from services.routing.store.tasks_rows import attempt_of, attempt_row, round_of, task_of
 from services.routing.store.tasks_tables import LIVE, attempts, ready, selections, tasks
@@ -38,7 +39,15 @@ from services.routing.store.tasks_tables import LIVE, attempts, ready, selection
 ENDED = tuple(sorted(state.value for state in TERMINAL_TASKS))
 
 
-class PostgresTasks(PostgresQueue, PostgresAlerts, PostgresRounds, PostgresChecks, PostgresLate, PostgresQuotas):
+class PostgresTasks(
+    PostgresQueue,
+    PostgresAlerts,
+    PostgresRounds,
+    PostgresChecks,
+    PostgresLate,
+    PostgresQuotas,
+    PostgresRestoring,
+):
     """`TaskStore` and `AlertStore`."""
 
     def __init__(self, database: Database) -> None:

@@ -10,7 +10,7 @@ from services.routing.domain.measure import Measure
 from services.routing.domain.request import Request
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.domain.shares import due_at
-from services.routing.domain.task import Attempt, AttemptState, Failure, LateWord, Result, Task, TaskState
+from services.routing.domain.task import Attempt, AttemptState, Doubt, Failure, LateWord, Result, Task, TaskState
 from services.routing.domain.thaw import thaw
 from services.routing.ports.alerts import Alert
 
@@ -40,6 +40,8 @@ def task_row(task: Task) -> dict[str, Any]:
         "cancel_requested": task.cancel_requested,
         "cancel_reason": task.cancel_reason,
         "paused": task.paused,
+        "doubted_since": task.doubt.since if task.doubt else None,
+        "doubted_until": task.doubt.until if task.doubt else None,
         **task_changes(task),
     }
 
@@ -83,6 +85,7 @@ def task_of(row: Row, attempts: Sequence[Attempt]) -> Task:
         finished_at=row["finished_at"],
         cancel_reason=row["cancel_reason"],
         paused=row["paused"],
+        doubt=_doubt(row),
         round_key=row["round_key"],
     )
 
@@ -103,7 +106,7 @@ _SAME = (
     "channel_epoch", "supply_epoch", "catalog_revision", "counted", "report_pending", "poll_failures",
     "polls_failing_since", "reconcile_count", "uncertain_deadline", "cancel_tried", "cancel_refused", "resolution",
     "reserved_at", "submitted_at", "accepted_at", "finished_at", "late_look_at", "late_looks",
-    "price_rule", "price_version", "quote_kind",
+    "price_rule", "price_version", "quote_kind", "doubted",
 )  # fmt: skip
 """Columns that are fields of the same name and value."""
 _DEGRADATION = ("rule", "requested_profile", "actual_profile", "dropped_inputs")
@@ -181,6 +184,10 @@ def measure_json(measure: Measure | None) -> Any:
 def measure_of(value: Any) -> Measure | None:
     """The inverse."""
     return None if value is None else thaw(Measure, value)
+
+
+def _doubt(row: Row) -> Doubt | None:
+    return None if row["doubted_since"] is None else Doubt(row["doubted_since"], row["doubted_until"])
 
 
 def _failure(value: Mapping[str, Any] | None) -> Failure | None:

@@ -56,6 +56,8 @@ tasks = Table(
     Column("cancel_requested", Boolean, nullable=False),
     Column("cancel_reason", Text, nullable=False),
     Column("paused", Boolean, nullable=False, server_default=text("false")),
+    Column("doubted_since", DateTime(timezone=True)),  # may have been sent between these two: see domain.doubt
+    Column("doubted_until", DateTime(timezone=True)),
     Column("result", JSONB),
     Column("failure", JSONB),
     Column("created_at", DateTime(timezone=True), nullable=False),
@@ -147,6 +149,7 @@ attempts = Table(
     Column("late_look_at", DateTime(timezone=True)),
     Column("late_looks", Integer, nullable=False, server_default="0"),
     Column("late", JSONB(none_as_null=True)),
+    Column("doubted", Boolean, nullable=False, server_default=text("false")),
     Index("attempts_of_task", "task_id", "number", unique=True),
     Index("attempts_live", "task_id", unique=True, postgresql_where=text(LIVE)),
     Index("attempts_in_doubt", "task_id", postgresql_where=text("state IN ('submission_uncertain', 'unresolved')")),
@@ -154,6 +157,25 @@ attempts = Table(
     Index("attempts_to_hear", "late_look_at", "id", postgresql_where=text("late_look_at IS NOT NULL")),
 )
 """Attempts: never removed; the unique index `attempts_live` is the law that a Task has one live Attempt at most."""
+
+life = Table(
+    "life",
+    metadata,
+    Column("one", Boolean, primary_key=True),
+    Column("database", Text, nullable=False),
+    Column("beat", BigInteger, nullable=False),
+    Column("beaten_at", DateTime(timezone=True), nullable=False),
+)
+"""One row: which database this is, and how long it has lived. A copy that was put back has lived less."""
+
+restores = Table(
+    "restores",
+    metadata,
+    Column("backup_at", DateTime(timezone=True), primary_key=True),
+    Column("noticed_at", DateTime(timezone=True), nullable=False),
+    Column("over_at", DateTime(timezone=True)),
+)
+"""Every time that it was put back, as far as it was noticed."""
 
 selections = Table(
     "selections",

@@ -47,7 +47,8 @@ def submission_from_proto(message: routing_service_pb2.SubmitTaskRequest) -> Sub
         deadline=time_from_proto(options.deadline_time),
         terms=_terms(options),
     )
-    return Submission(message.request_id, request, message.run_id, message.node_id, message.cancel_requested)
+    origin_at = time_from_proto(message.origin_time)
+    return Submission(message.request_id, request, message.run_id, message.node_id, message.cancel_requested, origin_at)
 
 
 def _terms(options: task_pb2.TaskOptions) -> Terms | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from libs.rpc.faulting import faulting
+from libs.rpc.values import stamp_of
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
 from services.runs.domain.money import order_of
@@ -91,5 +92,6 @@ def _handed_over(plan: Plan, run: Run, node: Node) -> pb.SubmitTaskRequest:
     request.options.blocks_release = urgent.blocks_release
     request.request_id = node.task_id
     request.run_id = run.id
+    request.origin_time.CopyFrom(stamp_of(run.created_at))
     request.node_id = node.id
     return request

@@ -17,6 +17,7 @@ from pointsman.routing.v1 import (
     catalog_service_pb2,
     refusal_pb2,
     replay_pb2,
+    restore_pb2,
     routing_service_pb2,
     task_pb2,
     verification_pb2,
@@ -34,6 +35,7 @@ class FakeRouting(FakeCalls):
         self.tasks: dict[str, task_pb2.Task] = {}
         self.alerts: list[alert_pb2.Alert] = []
         self.resolved: list[Any] = []
+        self.restored: list[Any] = []
         self.supposed: list[Any] = []
 
     def add(self, task_id: str, tenant: str = "studio", sha256: str = "") -> task_pb2.Task:
@@ -174,6 +176,12 @@ class FakeRouting(FakeCalls):
         )
         bare = refusal_pb2.HealthRefusal(round=1, supply_id="b/x", subject=supply, state="probing", decide_time=at(2))
         return routing_service_pb2.ExplainTaskResponse(steps=["1"], story=["It was."], refusals=[known, bare])
+
+    async def DeclareRestored(self, request: Any, context: Any) -> Any:
+        """Keeps the request; three Tasks are in doubt."""
+        self.restored.append(request)
+        known = restore_pb2.Restore(backup_time=at(), notice_time=at(9))
+        return restore_pb2.DeclareRestoredResponse(restores=[known], task_count=3)
 
     async def ResolveAttempt(self, request: Any, context: Any) -> Any:
         """Keeps the request."""

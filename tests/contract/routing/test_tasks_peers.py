@@ -40,7 +40,7 @@ from services.routing.ports import Priced, Refused
 from services.routing.ports.prices import UsageItem, UsagePrice
 from services.routing.wire import peers as wire
 from tests.contract.routing.tasks_stores import attempt, queued
-from tests.support.worlds import SteeredClock
+from tests.support.worlds import START, SteeredClock
 from tests.unit.routing.dispatch_offers import catalog, supply
 
 
@@ -148,6 +148,17 @@ async def test_a_job_is_sent_as_it_was_decided(peer: Peer, channels: Channels):
     assert dict(asked.job.input) == {"prompt": "a boat", "ratio": 1.5}
     assert (asked.job.client_token, asked.job.upstream_model, asked.job.kind) == ("t1-a1", "clip-1", "video")
     assert (asked.channel.secret_ref, asked.channel.timeouts.submit.seconds) == ("env:KEY", 30)
+
+
+async def test_records_are_asked_about_a_span_of_time(peer: Peer, channels: Channels):
+    """ATT-6: where it is not known whether and when: from when, until when, and that nothing is to be sent."""
+    peer.answer = provider.ReconcileResponse(verdict=provider_pb2.RECONCILE_VERDICT_NOT_ACCEPTED)
+    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5)
+    assert (await remote.reconcile(CHANNEL, CLIP, sent())).verdict == "not_accepted"
+    assert (await remote.look_up(CHANNEL, CLIP, sent(), START)).verdict == "not_accepted"
+    known, unknown = peer.asked
+    assert (known.records_only, known.HasField("latest_submit_time")) == (False, False)
+    assert (unknown.records_only, unknown.latest_submit_time.ToDatetime(tzinfo=UTC)) == (True, START)
 
 
 async def test_states_of_a_later_release_are_asked_for_again(peer: Peer, channels: Channels):

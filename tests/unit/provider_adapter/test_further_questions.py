@@ -10,7 +10,18 @@ from services.provider_adapter.domain.job import Job
 from services.provider_adapter.domain.outcomes import JobState, Verdict
 from tests.support.worlds import START
 from tests.unit.provider_adapter.fakes import MP4, download
-from tests.unit.provider_adapter.test_use_cases import ENDPOINT, FILE, JOB, SECRET, House, answer, refusal
+from tests.unit.provider_adapter.test_use_cases import (
+    ENDPOINT,
+    FILE,
+    JOB,
+    KEYED,
+    PICTURE,
+    PROMPT,
+    SECRET,
+    House,
+    answer,
+    refusal,
+)
 
 FAL = replace(ENDPOINT, adapter="fal", base_url="https://queue.fal.example")
 FAL_JOB = replace(JOB, model="acme/storms/video")
@@ -89,3 +100,26 @@ async def test_records_are_compared_without_the_bytes_of_materials() -> None:
         house.clock.advance(1000)
         told = await house.reconcile(replace(ENDPOINT, adapter=adapter), job, START)
         assert told.verdict is Verdict.NOT_ACCEPTED, adapter
+
+
+async def test_of_what_may_never_have_been_sent_only_records_are_read() -> None:
+    """ATT-5, ATT-6: the same key again would be the submission; a dialect that lists its clips is asked by that way."""
+    house = House(answer(200, {"data": [], "has_more": False}))
+    house.clock.advance(1000)
+    told = await house.reconcile(KEYED, PICTURE, START, START, True)
+    assert (told.verdict, house.transport.sent) == (Verdict.UNKNOWN, [])
+    clip = Job("attempt-1", "token-1", "video", "sora-2", {"prompt": PROMPT})
+    assert (await house.reconcile(KEYED, clip, START, START, True)).verdict is Verdict.NOT_ACCEPTED
+    ((request, _),) = house.transport.sent
+    assert request.method == "GET"
+
+
+async def test_absence_counts_from_the_latest_moment_at_which_it_may_have_been_sent() -> None:
+    """ATT-6: records are read back to the earliest, and believed as late as after the latest."""
+    none = answer(404, {"code": 1203, "message": "no such task"})
+    house = House(none, none)
+    house.clock.advance(1000)
+    kling, latest = replace(ENDPOINT, adapter="kling"), house.clock.now()
+    assert (await house.reconcile(kling, JOB, START, latest, True)).verdict is Verdict.UNKNOWN
+    house.clock.advance(1000)
+    assert (await house.reconcile(kling, JOB, START, latest, True)).verdict is Verdict.NOT_ACCEPTED

@@ -214,6 +214,10 @@ class FakeProvider:
     stops: list[tuple[bool, Money | None] | Fault] = field(default_factory=list)
     ledger: dict[str, str] = field(default_factory=dict)
     """Client token -> provider task id."""
+    places: dict[str, str] = field(default_factory=dict)
+    """Client token -> the Supply that has its job."""
+    silent: set[str] = field(default_factory=set)
+    """Supplies whose records tell nothing of what may have been sent."""
     calls: list[tuple[str, str]] = field(default_factory=list)
     """(method, Supply id or token)."""
     cost: Money | None = None
@@ -231,6 +235,7 @@ class FakeProvider:
         if isinstance(answer, Fault):
             raise answer
         self.ledger[attempt.client_token] = f"job-{attempt.client_token}"
+        self.places[attempt.client_token] = supply.id
         await self.effect("provider.submitted")
         if answer is None:
             raise Fault.of("submission_unknown", "the connection broke after the body was sent")
@@ -269,6 +274,15 @@ class FakeProvider:
     def delivered(self) -> Delivered:
         """What every job gives."""
         return Delivered((FILM,), {}, {"seconds": 5}, self.cost)
+
+    async def look_up(self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime) -> Reconciled:
+        """As scripted for that Supply, else the truth of its own ledger; nothing is sent."""
+        self.calls.append(("look_up", attempt.client_token))
+        if supply.id in self.silent:
+            return Reconciled("unknown", "", "it keeps no records to ask")
+        job = self.ledger.get(attempt.client_token)
+        here = job is not None and self.places.get(attempt.client_token, supply.id) == supply.id
+        return Reconciled("accepted", job or "", "its list") if here else Reconciled("not_accepted", "", "its list")
 
     async def unresolved_secrets(self, refs: Sequence[str]) -> Mapping[str, str]:
         """All are there."""

@@ -220,6 +220,10 @@ class ReconcileRequest(_message.Message):
     CHANNEL_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
     SUBMIT_TIME_FIELD_NUMBER: _builtins.int
+    LATEST_SUBMIT_TIME_FIELD_NUMBER: _builtins.int
+    RECORDS_ONLY_FIELD_NUMBER: _builtins.int
+    records_only: _builtins.bool
+    """It is not known whether it was sent at all: records are read, and nothing is sent, not even under the same key."""
     @_builtins.property
     def channel(self) -> _provider_pb2.ChannelEndpoint:
         """Required. Where."""
@@ -230,7 +234,11 @@ class ReconcileRequest(_message.Message):
 
     @_builtins.property
     def submit_time(self) -> _timestamp_pb2.Timestamp:
-        """Required. When it was sent."""
+        """Required. When it was sent; where that is not known, when at the earliest."""
+
+    @_builtins.property
+    def latest_submit_time(self) -> _timestamp_pb2.Timestamp:
+        """When at the latest, where it is not known when; unset = at `submit_time`."""
 
     def __init__(
         self,
@@ -238,10 +246,12 @@ class ReconcileRequest(_message.Message):
         channel: _provider_pb2.ChannelEndpoint | None = ...,
         job: _provider_pb2.ProviderJob | None = ...,
         submit_time: _timestamp_pb2.Timestamp | None = ...,
+        latest_submit_time: _timestamp_pb2.Timestamp | None = ...,
+        records_only: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "job", b"job", "submit_time", b"submit_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "job", b"job", "latest_submit_time", b"latest_submit_time", "submit_time", b"submit_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "job", b"job", "submit_time", b"submit_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "job", b"job", "latest_submit_time", b"latest_submit_time", "records_only", b"records_only", "submit_time", b"submit_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -41,6 +41,7 @@ class SubmitTaskRequest(_message.Message):
     NODE_ID_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
     CANCEL_REQUESTED_FIELD_NUMBER: _builtins.int
+    ORIGIN_TIME_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Required. Id of the Task, chosen by the caller (idempotent)."""
     tenant: _builtins.str
@@ -65,6 +66,10 @@ class SubmitTaskRequest(_message.Message):
     def options(self) -> _task_pb2.TaskOptions:
         """What is said beside the input."""
 
+    @_builtins.property
+    def origin_time(self) -> _timestamp_pb2.Timestamp:
+        """When the work that it belongs to came to be: if a database was put back since, it may have been sent before."""
+
     def __init__(
         self,
         *,
@@ -77,10 +82,11 @@ class SubmitTaskRequest(_message.Message):
         node_id: _builtins.str = ...,
         validate_only: _builtins.bool = ...,
         cancel_requested: _builtins.bool = ...,
+        origin_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "options", b"options"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "options", b"options", "origin_time", b"origin_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel_requested", b"cancel_requested", "input", b"input", "model", b"model", "node_id", b"node_id", "options", b"options", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel_requested", b"cancel_requested", "input", b"input", "model", b"model", "node_id", b"node_id", "options", b"options", "origin_time", b"origin_time", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

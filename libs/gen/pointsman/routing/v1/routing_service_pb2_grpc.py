@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from pointsman.routing.v1 import restore_pb2 as pointsman_dot_routing_dot_v1_dot_restore__pb2
 from pointsman.routing.v1 import routing_service_pb2 as pointsman_dot_routing_dot_v1_dot_routing__service__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -89,6 +90,11 @@ class RoutingServiceStub:
                 '/pointsman.routing.v1.RoutingService/ResolveAttempt',
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptResponse.FromString,
+                _registered_method=True)
+        self.DeclareRestored = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/DeclareRestored',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_restore__pb2.DeclareRestoredRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_restore__pb2.DeclareRestoredResponse.FromString,
                 _registered_method=True)
         self.Invoke = channel.unary_unary(
                 '/pointsman.routing.v1.RoutingService/Invoke',
@@ -204,6 +210,14 @@ class RoutingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DeclareRestored(self, request, context):
+        """The database was put back to a backup: what may have been submitted after it is looked up before it is sent again.
+        Telling of the same backup twice is harmless.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Invoke(self, request, context):
         """Serves one request of a synchronous kind while the caller waits; never queued.
         """
@@ -304,6 +318,11 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.ResolveAttempt,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptResponse.SerializeToString,
+            ),
+            'DeclareRestored': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeclareRestored,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_restore__pb2.DeclareRestoredRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_restore__pb2.DeclareRestoredResponse.SerializeToString,
             ),
             'Invoke': grpc.unary_unary_rpc_method_handler(
                     servicer.Invoke,
@@ -634,6 +653,33 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/ResolveAttempt',
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.ResolveAttemptResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeclareRestored(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/DeclareRestored',
+            pointsman_dot_routing_dot_v1_dot_restore__pb2.DeclareRestoredRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_restore__pb2.DeclareRestoredResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,7 @@ Routing: takes a request, chooses a supply, sees it to its end."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from pointsman.routing.v1 import restore_pb2 as _restore_pb2
 from pointsman.routing.v1 import routing_service_pb2 as _routing_service_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -57,6 +58,10 @@ class RoutingServiceStub:
     """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]
     """An operator's word on an uncertain submission."""
+    DeclareRestored: _grpc.UnaryUnaryMultiCallable[_restore_pb2.DeclareRestoredRequest, _restore_pb2.DeclareRestoredResponse]
+    """The database was put back to a backup: what may have been submitted after it is looked up before it is sent again.
+    Telling of the same backup twice is harmless.
+    """
     Invoke: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.InvokeRequest, _routing_service_pb2.InvokeResponse]
     """Serves one request of a synchronous kind while the caller waits; never queued."""
     InvokeStream: _grpc.UnaryStreamMultiCallable[_routing_service_pb2.InvokeStreamRequest, _routing_service_pb2.InvokeStreamResponse]
@@ -101,6 +106,10 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """Decides a page of history again under another policy, price list or catalogue; changes nothing."""
     ResolveAttempt: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ResolveAttemptRequest, _routing_service_pb2.ResolveAttemptResponse]  # type: ignore[assignment]
     """An operator's word on an uncertain submission."""
+    DeclareRestored: _aio.UnaryUnaryMultiCallable[_restore_pb2.DeclareRestoredRequest, _restore_pb2.DeclareRestoredResponse]  # type: ignore[assignment]
+    """The database was put back to a backup: what may have been submitted after it is looked up before it is sent again.
+    Telling of the same backup twice is harmless.
+    """
     Invoke: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.InvokeRequest, _routing_service_pb2.InvokeResponse]  # type: ignore[assignment]
     """Serves one request of a synchronous kind while the caller waits; never queued."""
     InvokeStream: _aio.UnaryStreamMultiCallable[_routing_service_pb2.InvokeStreamRequest, _routing_service_pb2.InvokeStreamResponse]  # type: ignore[assignment]
@@ -208,6 +217,16 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.ResolveAttemptResponse, _abc.Awaitable[_routing_service_pb2.ResolveAttemptResponse]]:
         """An operator's word on an uncertain submission."""
+
+    @_abc_1.abstractmethod
+    def DeclareRestored(
+        self,
+        request: _restore_pb2.DeclareRestoredRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_restore_pb2.DeclareRestoredResponse, _abc.Awaitable[_restore_pb2.DeclareRestoredResponse]]:
+        """The database was put back to a backup: what may have been submitted after it is looked up before it is sent again.
+        Telling of the same backup twice is harmless.
+        """
 
     @_abc_1.abstractmethod
     def Invoke(
