@@ -60,11 +60,11 @@ class Gate:
         if not operation.scopes:
             return Asked(request, request_id, None)
         caller = await self._authenticator.bearer(request.headers.get("authorization"))
+        bind(tenant=caller.tenant, key_id=caller.key_id)  # so that the log tells whose requests are refused, too
         check_scope(caller.scopes, operation.scopes)
         if operation.counts:
             await self._count(request, caller.tenant)
         _check_words(request)
-        bind(tenant=caller.tenant, key_id=caller.key_id)
         acting = current_identity()
         carry_identity(Identity(acting.caller, acting.request_id, caller.tenant))
         return Asked(request, request_id, caller)

@@ -1,9 +1,13 @@
 """Who may do what: keys, scopes, and walls between tenants."""
 
+import logging
+from collections.abc import Mapping
+
 import pytest
 
 from libs.faults.fault import Fault
 from libs.rpc.faulting import faults_from_rpc
+from libs.telemetry.correlation import facts
 from pointsman.edge.v1 import key_service_pb2
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 from tests.contract.edge.house import ADMIN_KEY, EdgeHouse
@@ -245,3 +249,25 @@ async def test_a_list_of_fewer_than_no_keys_is_refused(edge: EdgeHouse) -> None:
         async with faults_from_rpc():
             await stub.ListKeys(key_service_pb2.ListKeysRequest(page_size=-1), timeout=5)
     assert (caught.value.code, caught.value.errors[0].pointer) == ("validation_failed", "/page_size")
+
+
+async def test_the_log_tells_whose_request_was_refused(edge: EdgeHouse) -> None:
+    """AUTH-1: whoever knocks at doors that are not his own is named by tenant and key in the log."""
+    seen: list[Mapping[str, str]] = []
+
+    class Watch(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            seen.append(facts())
+
+    log, watch = logging.getLogger("services.edge.routes.shell"), Watch()
+    before = log.level
+    key_id, text = await edge.key("studio", "runs")
+    log.addHandler(watch)
+    log.setLevel(logging.INFO)
+    try:
+        async with edge.client(text) as client:
+            check(await client.get("/v1/operator/keys"), 403, "forbidden")
+    finally:
+        log.removeHandler(watch)
+        log.setLevel(before)
+    assert [(told["tenant"], told["key_id"]) for told in seen] == [("studio", key_id)]
