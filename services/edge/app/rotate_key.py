@@ -6,7 +6,7 @@ from libs.faults.fault import Fault
 from libs.kernel.world import World
 from services.edge.app.authenticate import Authenticator
 from services.edge.domain import keys
-from services.edge.domain.keys import ADMIN_KEY_ID, Key
+from services.edge.domain.keys import Key
 from services.edge.ports import Keys, Random
 
 
@@ -18,8 +18,7 @@ async def rotate_key(
     Here at once, on other replicas when their cache lapses. Only one former text lives: a second rotation ends the
     first one's. Faults: not_found, conflict for a key that has ended.
     """
-    if key_id == ADMIN_KEY_ID:
-        raise Fault.of("conflict", "the admin key is a setting of the server: change POINTSMAN_ADMIN_KEY instead")
+    keys.check_kept(key_id)
     if not 0 <= grace_s <= keys.LONGEST_GRACE_S:
         raise Fault.invalid(("/grace_s", f"must be a number of seconds between 0 and {keys.LONGEST_GRACE_S}"))
     now = world.clock.now()

@@ -96,6 +96,12 @@ def recognised(kept: Kept | None, shown: str, now: datetime) -> Key:
     raise Fault.of("unauthenticated", "no such key")
 
 
+def check_kept(key_id: str) -> None:
+    """Fault conflict for the admin key, which no store keeps and none can change."""
+    if key_id == ADMIN_KEY_ID:
+        raise Fault.of("conflict", "the admin key is a setting of the server: change POINTSMAN_ADMIN_KEY instead")
+
+
 def check_standing(key: Key, now: datetime) -> None:
     """Fault unauthenticated if the key has ended."""
     if key.revoked_at is not None:
