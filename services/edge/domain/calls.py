@@ -26,6 +26,7 @@ Renamed = Mapping[str, str]
 SYNCHRONOUS = ("chat", "embedding", "image", "speech", "ocr")
 LONGEST_CALL_S = 3600.0
 LONGEST_SESSION = 200
+CACHE_WORDS = {"yes": True, "no": False}
 BRACKETS_WITHOUT_DEPTH = 64
 ESCAPED_ASCII = re.compile(rb"\\u00[0-7]")
 """Only so can a word, or a NUL, hide from a search in the bytes."""
@@ -35,14 +36,14 @@ encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """What is said beside the input. `timeout_s` None: what the policy says."""
+    """What is said beside the input. `timeout_s` None: what the policy says; `cache` None: what the model has."""
 
     degradation: str = ""
     billing_mode: str = ""
     timeout_s: float | None = None
     session_id: str = ""
     parent_call_id: str = ""
-    skip_cache: bool = False
+    cache: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def _options(reader: Reader) -> CallOptions:
         timeout_s=min((limit for limit in limits if limit is not None), default=None),
         session_id=options.text("session_id", longest=LONGEST_SESSION),
         parent_call_id=options.text("parent_call_id", longest=LONGEST_SESSION),
-        skip_cache=options.flag("cache") is False,
+        cache=options.flag("cache"),
     )
     options.close()
     return said
@@ -143,7 +144,7 @@ def _options(reader: Reader) -> CallOptions:
 
 def _with_headers(said: CallOptions, headers: Mapping[str, str], outer: Reader) -> CallOptions:
     words = Reader(dict(headers), "/header", outer.errors)
-    cache = words.choice("pointsman-cache", ("yes", "no"))
+    cache = words.choice("pointsman-cache", tuple(CACHE_WORDS))
     degradation = words.choice("pointsman-degradation", DEGRADATIONS)
     return CallOptions(
         degradation=said.degradation or degradation,
@@ -151,7 +152,7 @@ def _with_headers(said: CallOptions, headers: Mapping[str, str], outer: Reader) 
         timeout_s=said.timeout_s or _header_seconds(words, "pointsman-timeout"),
         session_id=said.session_id or words.text("pointsman-session", longest=LONGEST_SESSION),
         parent_call_id=said.parent_call_id or words.text("pointsman-parent", longest=LONGEST_SESSION),
-        skip_cache=said.skip_cache or cache == "no",
+        cache=CACHE_WORDS.get(cache) if said.cache is None else said.cache,
     )
 
 

@@ -29,7 +29,7 @@ def _options(options: CallOptions) -> call_pb2.CallOptions:
         billing_mode=options.billing_mode,
         session_id=options.session_id,
         parent_call_id=options.parent_call_id,
-        skip_cache=options.skip_cache,
+        skip_cache=options.cache is False,
     )
     if options.timeout_s is not None:
         told.timeout.FromMicroseconds(round(options.timeout_s * 1_000_000))

@@ -76,10 +76,13 @@ async def test_options_in_the_body_and_in_headers(edge: EdgeHouse) -> None:
         assert (await client.post(CHAT, json=body, headers=headers)).status_code == 200
         only = {"Pointsman-Timeout": "7.5", "Pointsman-Cache": "no"}
         assert (await client.post(CHAT, json=HELLO, headers=only)).status_code == 200
-    first, second = (asked.options for asked in edge.routing.asked)
+        cached = {**HELLO, "options": {"cache": True}}
+        assert (await client.post(CHAT, json=cached, headers={"Pointsman-Cache": "no"})).status_code == 200
+    first, second, third = (asked.options for asked in edge.routing.asked)
     assert (first.degradation, first.session_id, first.parent_call_id, first.skip_cache) == ("strict", "s1", "c0", True)
     assert first.timeout.ToMilliseconds() == 12_500
     assert (second.timeout.ToMilliseconds(), second.skip_cache, second.session_id) == (7500, True, "")
+    assert not third.skip_cache, "the body asks for it"
 
 
 @pytest.mark.parametrize(
