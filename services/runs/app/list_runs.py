@@ -7,12 +7,15 @@ from services.runs.domain.run import Run, RunState
 from services.runs.ports import Runs
 
 ULID_LENGTH = 26
+MOST_NODES = 10_000
+"""On a page of several Runs: a production has up to two thousand, and a thousand such Runs would fill the memory."""
+AT_ONCE = 50
 
 
 async def list_runs(
     runs: Runs, tenant: str, states: Sequence[RunState], label: str, token: str, size: int
 ) -> tuple[list[Run], str]:
-    """(the page, the token of the next one or "").
+    """(the page, the token of the next one or ""). A page ends before `size` where its Runs have `MOST_NODES` nodes.
 
     `label` is `key=value`, `key`, or "" for all. Fault malformed_request for a token that no page gave.
     """
@@ -20,5 +23,15 @@ async def list_runs(
         raise Fault.of("malformed_request", "page_token is none that a page gave; begin without it")
     key, equals, value = label.partition("=")
     wanted = (key, value if equals else None) if label else None
-    page = await runs.page(tenant, states, wanted, token, size + 1)
-    return page[:size], page[size - 1].id if len(page) > size else ""
+    found: list[Run] = []
+    nodes = 0
+    while True:
+        asked = min(AT_ONCE, size + 1 - len(found))
+        some = await runs.page(tenant, states, wanted, found[-1].id if found else token, asked)
+        for run in some:
+            nodes += len(run.nodes)
+            if len(found) == size or (found and nodes > MOST_NODES):
+                return found, found[-1].id
+            found.append(run)
+        if len(some) < asked:
+            return found, ""

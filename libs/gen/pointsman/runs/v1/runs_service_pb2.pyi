@@ -263,7 +263,7 @@ class ListRunsRequest(_message.Message):
     label: _builtins.str
     """Only with this label, `key=value` or `key`; empty = all."""
     page_size: _builtins.int
-    """At most this many, 1..1000, default 100."""
+    """At most this many, 1..1000, default 100; fewer where Runs have thousands of nodes."""
     page_token: _builtins.str
     """From the previous answer."""
     @_builtins.property
