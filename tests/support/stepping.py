@@ -1,0 +1,67 @@
+"""A process of the product whose wall clock a test may step, as an operator or a time daemon steps a machine's.
+
+    CLOCK_STEP=FILE python -m tests.support.stepping CONTEXT…
+
+FILE holds the seconds by which it is off; no file is none. The monotonic clock goes on, as it does on a machine.
+"""
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from libs.host import process
+from libs.host.hosted import Builder, Context
+from libs.kernel.clock import Clock
+from libs.kernel.world import World
+from services.__main__ import BUILDERS
+
+LOOKS_EVERY_S = 0.05
+VARIABLE = "CLOCK_STEP"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class SteppedClock:
+    """kernel.Clock, off by what the file says; it is read a few times a second."""
+
+    real: Clock
+    file: Path
+    off: timedelta = timedelta(0)
+    looked_at: float = float("-inf")
+
+    def now(self) -> datetime:
+        """The wall time that this machine believes in."""
+        if self.monotonic() - self.looked_at >= LOOKS_EVERY_S:
+            self.looked_at = self.monotonic()
+            off = timedelta(seconds=float(self.file.read_text() if self.file.exists() else 0))
+            if off != self.off:
+                log.info("the clock steps by %g s", (off - self.off).total_seconds())
+            self.off = off
+        return self.real.now() + self.off
+
+    def monotonic(self) -> float:
+        """As it is."""
+        return self.real.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """As long as it is."""
+        await self.real.sleep(seconds)
+
+
+def stepped(build: Builder) -> Builder:
+    """The context in a world with that clock."""
+
+    def built(env: Mapping[str, str], channels: Any, world: World) -> Context:
+        clock = SteppedClock(world.clock, Path(os.environ[VARIABLE]))
+        return build(env, channels, replace(world, clock=clock))
+
+    return built
+
+
+if __name__ == "__main__":
+    process.main({name: stepped(build) for name, build in BUILDERS.items()})
