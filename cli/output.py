@@ -44,8 +44,10 @@ NEXT_STEPS: Mapping[str, str] = {
     "catalog_invalid": "mend the places named above, then give the same command again",
     "catalog_not_publishable": "mend the places named above, apply, then publish again",
     "idempotency_conflict": "the key was used with another body; take a new key for a new request",
-    "not_found": "`pointsman run list`, `pointsman health` and `pointsman alerts --all` show the ids that there are",
-    "review_not_listed": "`pointsman review list` shows what waits; --status decided what was decided",
+    "not_found": (
+        "`pointsman run list`, `pointsman health`, `pointsman alerts --all` and `pointsman review list`"
+        " show the ids that there are"
+    ),
     "run_terminal": "`pointsman run show` tells how it ended; `pointsman run redrive` begins failed nodes again",
     "conflict": "read it again: `pointsman run show` and `pointsman review list` tell how things stand now",
     "budget_exhausted": "`pointsman budget list` shows what is left, `pointsman budget raise` changes a limit",

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import click
 
 from cli import output
-from cli.api import Api, Problem
+from cli.api import Api
 from cli.context import Session, json_option, pass_session
 from cli.given import amount, read_input
 
@@ -84,15 +84,7 @@ async def every(api: Api, path: str, name: str, query: Mapping[str, str]) -> Asy
 @pass_session
 def show(session: Session, review_id: str, as_json: bool) -> None:
     """Show one review with all that is needed to decide it."""
-
-    async def read(api: Api) -> dict[str, Any]:
-        for statuses in (STATUSES[:2], STATUSES[2:]):
-            async for item in every(api, AT, "reviews", {"status": ",".join(statuses)}):
-                if item["id"] == review_id:
-                    return item
-        raise Problem(404, {"code": "review_not_listed", "detail": f"there is no review {review_id!r}"})
-
-    _show(session.do(read), as_json)
+    _show(session.do(lambda api: api.get(f"{AT}/{quote(review_id, safe='')}")), as_json)
 
 
 @review.command()

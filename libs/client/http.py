@@ -248,6 +248,11 @@ class Client:
         query = _query(run=run_id, tenant=tenant, status=",".join(statuses))
         return [item async for page in self._pages(_Reviews, "reviews", query) for item in page.reviews]
 
+    async def review(self, review_id: str) -> Review:
+        """One review, whatever became of it."""
+        review: Review = await self._sent(Review, "GET", f"/v1/operator/reviews/{review_id}")
+        return review
+
     async def claim_review(self, review_id: str, who: str = "") -> Review:
         """Take a review to look at, or hand it to somebody."""
         return await self._reviewed(review_id, "claim", {"who": who} if who else {})
@@ -284,7 +289,7 @@ class Client:
     async def dead_letters(
         self, *, run_id: str = "", tenant: str = "", with_redriven: bool = False
     ) -> list[DeadLetter]:
-        """Case files of nodes past their retries, newest first."""
+        """Case files of nodes that ended without a result, newest first."""
         query = _query(run=run_id, tenant=tenant, redriven="true" if with_redriven else "")
         return [item async for page in self._pages(_DeadLetters, "dead-letters", query) for item in page.dead_letters]
 

@@ -117,21 +117,21 @@ class RpcClient:
         """The Run now."""
         return messages.run((await self._sent("GetRun", pb.GetRunRequest(run_id=run_id, tenant=self._tenant))).run)
 
-    async def cancel_run(self, run_id: str, reason: str = "") -> Run:
-        """Ask for its end."""
-        request = pb.CancelRunRequest(run_id=run_id, tenant=self._tenant, reason=reason)
+    async def cancel_run(self, run_id: str, reason: str = "", *, who: str = "") -> Run:
+        """Ask for its end, in the name of `who`."""
+        request = pb.CancelRunRequest(run_id=run_id, tenant=self._tenant, reason=reason, actor=who)
         return messages.run((await self._sent("CancelRun", request)).run)
 
-    async def pause_run(self, run_id: str, reason: str = "", *, idempotency_key: str = "") -> Run:
+    async def pause_run(self, run_id: str, reason: str = "", *, who: str = "", idempotency_key: str = "") -> Run:
         """Hold it: nothing new is submitted from now on; what providers have is followed."""
         command = idempotency_key or self._new_key()
-        request = pb.PauseRunRequest(run_id=run_id, tenant=self._tenant, reason=reason, request_id=command)
+        request = pb.PauseRunRequest(run_id=run_id, tenant=self._tenant, reason=reason, request_id=command, actor=who)
         return messages.run((await self._sent("PauseRun", request)).run)
 
-    async def resume_run(self, run_id: str, reason: str = "", *, idempotency_key: str = "") -> Run:
+    async def resume_run(self, run_id: str, reason: str = "", *, who: str = "", idempotency_key: str = "") -> Run:
         """Let a paused Run go on."""
         command = idempotency_key or self._new_key()
-        request = pb.ResumeRunRequest(run_id=run_id, tenant=self._tenant, reason=reason, request_id=command)
+        request = pb.ResumeRunRequest(run_id=run_id, tenant=self._tenant, reason=reason, request_id=command, actor=who)
         return messages.run((await self._sent("ResumeRun", request)).run)
 
     async def steer_run(self, run_id: str, kind: str, data: Mapping[str, Any], *, idempotency_key: str = "") -> Steered:
@@ -149,11 +149,12 @@ class RpcClient:
         reason: str = "",
         input: Mapping[str, Any] | None = None,
         supply: str = "",
+        who: str = "",
         idempotency_key: str = "",
     ) -> Run:
         """Run a node again, or without one every node that failed, with the fields of its input that change."""
         request = self._redrive(run_id, node, reason, input, supply)
-        request.request_id = idempotency_key or self._new_key()
+        request.request_id, request.actor = idempotency_key or self._new_key(), who
         return messages.run((await self._sent("RedriveRun", request)).run)
 
     async def preview_redrive(
@@ -182,6 +183,11 @@ class RpcClient:
         request = review_service_pb2.ListReviewsRequest(run_id=run_id, tenant=tenant, states=states, page_size=PAGE)
         pages = self._pages(self._reviews, "ListReviews", request)
         return [messages.review(item) async for page in pages for item in page.reviews]
+
+    async def review(self, review_id: str) -> Review:
+        """One review, whatever became of it."""
+        request = review_service_pb2.GetReviewRequest(review_id=review_id)
+        return messages.review((await self._sent("GetReview", request, stub=self._reviews)).review)
 
     async def claim_review(self, review_id: str, who: str) -> Review:
         """Take a review to look at, or hand it to somebody."""
@@ -223,7 +229,7 @@ class RpcClient:
     async def dead_letters(
         self, *, run_id: str = "", tenant: str = "", with_redriven: bool = False
     ) -> list[DeadLetter]:
-        """Case files of nodes past their retries, newest first."""
+        """Case files of nodes that ended without a result, newest first."""
         request = dead_letter_service_pb2.ListDeadLettersRequest(
             run_id=run_id, tenant=tenant, with_redriven=with_redriven, page_size=PAGE
         )

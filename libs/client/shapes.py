@@ -148,7 +148,7 @@ class Review(Struct, frozen=True):
 
 
 class DeadLetter(Struct, frozen=True):
-    """The case file of a node past its retries. `desk` is where it should be looked at."""
+    """The case file of a node that ended without a result. `desk` is where it should be looked at."""
 
     id: str
     run_id: str

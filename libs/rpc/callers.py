@@ -31,6 +31,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
     },
     "pointsman.runs.v1.ReviewService": {
         "ListReviews": _EDGE,
+        "GetReview": _EDGE,
         "ClaimReview": _EDGE,
         "Decide": _EDGE,
     },

@@ -2,6 +2,7 @@
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
+from services.edge.app.authenticate import Caller
 from services.edge.app.create_run import ROUTE
 from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.domain import shapes
@@ -19,7 +20,7 @@ class CancelByKey:
         self._clock = clock
         self._wait_s = wait_s
 
-    async def __call__(self, tenant: str, key: str, reason: str) -> shapes.Run:
+    async def __call__(self, caller: Caller, key: str, reason: str) -> shapes.Run:
         """The Run with its cancel on record.
 
         A creation that is in flight at this replica is waited for as its repetition would wait; one that another
@@ -27,10 +28,10 @@ class CancelByKey:
         """
         until_s = self._clock.monotonic() + self._wait_s
         while True:
-            async with self._turns.of((tenant, ROUTE, key)):
-                run = await self._runs.replay(tenant, key, "")
+            async with self._turns.of((caller.tenant, ROUTE, key)):
+                run = await self._runs.replay(caller.tenant, key, "")
             if run is not None:
-                return await self._runs.cancel(tenant, run.id, reason)
+                return await self._runs.cancel(caller.tenant, run.id, reason, caller.key_id)
             if self._clock.monotonic() >= until_s:
                 raise Fault.of("not_found", f"no run came of the key {key!r}")
             await self._clock.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""What a person decides on a review, read from a request body (HUMAN-2)."""
+"""What people decide: on a review, read from a request body, and about a Run under way (HUMAN-2)."""
 
 import re
 from dataclasses import dataclass, field
@@ -26,6 +26,25 @@ class Verdict:
     subject_hash: str = ""
     attempts: int = 0
     review_minutes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Redrive:
+    """What is to run again; `node` "" = everything that failed. With `preview` nothing does."""
+
+    node: str = ""
+    reason: str = ""
+    input: dict[str, Any] | None = None
+    supply: str = ""
+    preview: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Who asks for something, by the id of the key, and the id that makes a repeat harmless ("" = it has none)."""
+
+    who: str
+    id: str = ""
 
 
 def read_verdict(body: Reader) -> Verdict:

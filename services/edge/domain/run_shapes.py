@@ -71,7 +71,7 @@ class ReviewList(Struct, frozen=True):
 
 
 class DeadLetter(Struct, frozen=True):
-    """The case file of a node past its retries. `attempts` as they were told in the Run's history."""
+    """The case file of a node that ended without a result. `attempts` as they were told in the Run's history."""
 
     id: str
     run_id: str

@@ -33,6 +33,12 @@ class DesksPeer:
         return [wire.review(item) for item in reply.reviews], reply.next_page_token
 
     @faulting
+    async def review(self, review_id: str) -> run_shapes.Review:
+        """See the port."""
+        request = review_service_pb2.GetReviewRequest(review_id=review_id)
+        return wire.review((await self._reviews.GetReview(request, timeout=TIMEOUT_S)).review)
+
+    @faulting
     async def claim(self, review_id: str, who: str) -> run_shapes.Review:
         """See the port."""
         request = review_service_pb2.ClaimReviewRequest(review_id=review_id, claimant=who)

@@ -13,8 +13,8 @@ from libs.rpc.values import struct_from
 from pointsman.runs.v1 import runs_service_pb2 as pb
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
 from services.edge.domain import level_shapes, run_shapes, shapes
+from services.edge.domain.decisions import Command, Redrive
 from services.edge.domain.orders import Order
-from services.edge.ports import Redrive
 from services.edge.wire import levels as wire_levels
 from services.edge.wire import runs as wire_runs
 
@@ -83,38 +83,42 @@ class RunsPeer:
         return wire_runs.run(reply.run)
 
     @faulting
-    async def cancel(self, tenant: str, run_id: str, reason: str) -> shapes.Run:
+    async def cancel(self, tenant: str, run_id: str, reason: str, who: str) -> shapes.Run:
         """See the port."""
-        request = pb.CancelRunRequest(run_id=run_id, tenant=tenant, reason=reason)
+        request = pb.CancelRunRequest(run_id=run_id, tenant=tenant, reason=reason, actor=who)
         reply = await self._stub.CancelRun(request, timeout=TIMEOUT_S)
         return wire_runs.run(reply.run)
 
     @faulting
-    async def pause(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
+    async def pause(self, tenant: str, run_id: str, reason: str, command: Command) -> tuple[shapes.Run, bool]:
         """See the port."""
-        request = pb.PauseRunRequest(run_id=run_id, tenant=tenant, reason=reason, request_id=command_id)
+        request = pb.PauseRunRequest(run_id=run_id, tenant=tenant, reason=reason)
+        request.request_id, request.actor = command.id, command.who
         reply = await self._stub.PauseRun(request, timeout=TIMEOUT_S)
-        return wire_runs.run(reply.run)
+        return wire_runs.run(reply.run), reply.replayed
 
     @faulting
-    async def resume(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
+    async def resume(self, tenant: str, run_id: str, reason: str, command: Command) -> tuple[shapes.Run, bool]:
         """See the port."""
-        request = pb.ResumeRunRequest(run_id=run_id, tenant=tenant, reason=reason, request_id=command_id)
+        request = pb.ResumeRunRequest(run_id=run_id, tenant=tenant, reason=reason)
+        request.request_id, request.actor = command.id, command.who
         reply = await self._stub.ResumeRun(request, timeout=TIMEOUT_S)
-        return wire_runs.run(reply.run)
+        return wire_runs.run(reply.run), reply.replayed
 
     @faulting
     async def steer(
-        self, tenant: str, run_id: str, kind: str, data: dict[str, Any], command_id: str
-    ) -> run_shapes.Steered:
+        self, tenant: str, run_id: str, kind: str, data: dict[str, Any], command: Command
+    ) -> tuple[run_shapes.Steered, bool]:
         """See the port."""
         told = struct_from(data)
-        request = pb.SteerRunRequest(run_id=run_id, tenant=tenant, kind=kind, data=told, request_id=command_id)
+        request = pb.SteerRunRequest(run_id=run_id, tenant=tenant, kind=kind, data=told, request_id=command.id)
         reply = await self._stub.SteerRun(request, timeout=TIMEOUT_S)
-        return run_shapes.Steered(reply.steering_event_id, reply.sequence)
+        return run_shapes.Steered(reply.steering_event_id, reply.sequence), reply.replayed
 
     @faulting
-    async def redrive(self, tenant: str, run_id: str, asked: Redrive, command_id: str) -> run_shapes.Redriven:
+    async def redrive(
+        self, tenant: str, run_id: str, asked: Redrive, command: Command
+    ) -> tuple[run_shapes.Redriven, bool]:
         """See the port."""
         request = pb.RedriveRunRequest(
             run_id=run_id,
@@ -123,11 +127,12 @@ class RunsPeer:
             input=struct_from(asked.input) if asked.input is not None else None,
             reason=asked.reason,
             preview=asked.preview,
-            request_id=command_id,
+            request_id=command.id,
             supply_id=asked.supply,
+            actor=command.who,
         )
         reply = await self._stub.RedriveRun(request, timeout=CREATE_TIMEOUT_S)
-        return wire_runs.redriven(reply)
+        return wire_runs.redriven(reply), reply.replayed
 
     @faulting
     async def events(self, tenant: str, run_id: str, after: int, size: int) -> list[shapes.RunEvent]:

@@ -23,7 +23,7 @@ from services.edge.domain import (
 )
 from services.edge.domain.budgets import BudgetOrder, LimitChange
 from services.edge.domain.calls import CallOrder, Receipt, Served
-from services.edge.domain.decisions import Verdict
+from services.edge.domain.decisions import Command, Redrive, Verdict
 from services.edge.domain.keys import Kept, Key
 from services.edge.domain.orders import Order
 from services.edge.domain.quotas import Quotas
@@ -38,17 +38,6 @@ class Alternative:
 
     kind: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Redrive:
-    """What is to run again; `node` "" = everything that failed. With `preview` nothing does."""
-
-    node: str = ""
-    reason: str = ""
-    input: dict[str, Any] | None = None
-    supply: str = ""
-    preview: bool = False
 
 
 class Keys(Protocol):
@@ -136,26 +125,29 @@ class Runs(Protocol):
         """The Run at rest; Fault join_timeout."""
         ...
 
-    async def cancel(self, tenant: str, run_id: str, reason: str) -> shapes.Run:
+    async def cancel(self, tenant: str, run_id: str, reason: str, who: str) -> shapes.Run:
         """The Run with its cancel on record; Fault run_terminal."""
         ...
 
-    async def pause(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
-        """The Run, held: nothing new is submitted. Fault run_terminal. An empty `command_id` is none."""
+    async def pause(self, tenant: str, run_id: str, reason: str, command: Command) -> tuple[shapes.Run, bool]:
+        """(the Run, held: nothing new is submitted; whether the command was applied before). Fault run_terminal."""
         ...
 
-    async def resume(self, tenant: str, run_id: str, reason: str, command_id: str) -> shapes.Run:
-        """The Run, going on; Fault run_terminal."""
+    async def resume(self, tenant: str, run_id: str, reason: str, command: Command) -> tuple[shapes.Run, bool]:
+        """(the Run, going on; whether the command had been applied before). Fault run_terminal."""
         ...
 
     async def steer(
-        self, tenant: str, run_id: str, kind: str, data: dict[str, Any], command_id: str
-    ) -> run_shapes.Steered:
-        """An input, accepted; Fault run_terminal."""
+        self, tenant: str, run_id: str, kind: str, data: dict[str, Any], command: Command
+    ) -> tuple[run_shapes.Steered, bool]:
+        """(an input, accepted; whether it had been before). Fault run_terminal."""
         ...
 
-    async def redrive(self, tenant: str, run_id: str, asked: Redrive, command_id: str) -> run_shapes.Redriven:
-        """The Run, at work again, or with `preview` as it is; Faults not_found, conflict, run_terminal."""
+    async def redrive(
+        self, tenant: str, run_id: str, asked: Redrive, command: Command
+    ) -> tuple[run_shapes.Redriven, bool]:
+        """(the Run, at work again, or with `preview` as it is; whether the command had been applied before). An empty
+        tenant means any. Faults not_found, conflict, run_terminal, validation_failed."""
         ...
 
     async def events(self, tenant: str, run_id: str, after: int, size: int) -> list[shapes.RunEvent]:
@@ -182,6 +174,10 @@ class Desks(Protocol):
         self, tenant: str, statuses: Sequence[str], run_id: str, size: int, token: str
     ) -> tuple[list[run_shapes.Review], str]:
         """(Reviews in the order of the queue, the token of the next page or ""); no statuses = what waits."""
+        ...
+
+    async def review(self, review_id: str) -> run_shapes.Review:
+        """One review, whatever became of it; Fault not_found."""
         ...
 
     async def claim(self, review_id: str, who: str) -> run_shapes.Review:

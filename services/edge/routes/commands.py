@@ -7,12 +7,24 @@ from starlette.responses import Response
 from libs.kernel.canonical import digest
 from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, run_shapes, shapes
-from services.edge.ports import Redrive, Runs
+from services.edge.domain.decisions import Command, Redrive
+from services.edge.ports import Runs
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import read_object, read_reason
-from services.edge.routes.operations import JSON, REASON, REASON_SCHEMA, TEXT, USERS, Asked, Operation, Parameter
+from services.edge.routes.operations import (
+    JSON,
+    OPERATORS,
+    REASON,
+    REASON_SCHEMA,
+    TEXT,
+    USERS,
+    Asked,
+    Operation,
+    Parameter,
+)
 
 STEER_BODY_BYTES = 256 * 1024
+REDRIVERS = USERS | OPERATORS
 STEER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -47,16 +59,18 @@ class CommandRoutes:
     async def pause(self, asked: Asked) -> Response:
         """202 with the Run, paused."""
         reason = await read_reason(asked.request)
-        run = await self._runs.pause(asked.tenant, asked.path("run_id"), reason, _command(asked, "pause", reason))
+        command = _command(asked, "pause", reason)
+        run, replayed = await self._runs.pause(asked.tenant, asked.path("run_id"), reason, command)
         await self._reveal.run(asked.tenant, run)
-        return answer(run, 202)
+        return _taken(run, replayed)
 
     async def resume(self, asked: Asked) -> Response:
         """202 with the Run, going on."""
         reason = await read_reason(asked.request)
-        run = await self._runs.resume(asked.tenant, asked.path("run_id"), reason, _command(asked, "resume", reason))
+        command = _command(asked, "resume", reason)
+        run, replayed = await self._runs.resume(asked.tenant, asked.path("run_id"), reason, command)
         await self._reveal.run(asked.tenant, run)
-        return answer(run, 202)
+        return _taken(run, replayed)
 
     async def steer(self, asked: Asked) -> Response:
         """202 with the id of the input."""
@@ -68,17 +82,20 @@ class CommandRoutes:
             body.nested("data").refuse("text", "must be a text")
         body.finish()
         command = _command(asked, "steer", [kind, data])
-        return answer(await self._runs.steer(asked.tenant, asked.path("run_id"), kind, data, command), 202)
+        return _taken(*await self._runs.steer(asked.tenant, asked.path("run_id"), kind, data, command))
 
     async def redrive(self, asked: Asked) -> Response:
         """202 with the Run, at work again."""
-        return answer((await self._redriven(asked, preview=False)).run, 202)
+        reached, replayed = await self._redriven(asked, preview=False)
+        return _taken(reached.run, replayed)
 
     async def preview(self, asked: Asked) -> Response:
         """What a redrive would reach and may cost; nothing runs."""
-        return answer(await self._redriven(asked, preview=True))
+        reached, _ = await self._redriven(asked, preview=True)
+        return answer(reached)
 
-    async def _redriven(self, asked: Asked, *, preview: bool) -> run_shapes.Redriven:
+    async def _redriven(self, asked: Asked, *, preview: bool) -> tuple[run_shapes.Redriven, bool]:
+        """Operators redrive what lies on their desks, whosever it is; they need no leave to see its artifacts."""
         body = await read_object(asked.request, STEER_BODY_BYTES, optional=True)
         wanted = Redrive(
             node=body.text("node", longest=200),
@@ -89,9 +106,11 @@ class CommandRoutes:
         )
         body.finish()
         command = _command(asked, "redrive", wanted)
-        reached = await self._runs.redrive(asked.tenant, asked.path("run_id"), wanted, command)
+        if asked.caller.operator:
+            return await self._runs.redrive("", asked.path("run_id"), wanted, command)
+        reached, replayed = await self._runs.redrive(asked.tenant, asked.path("run_id"), wanted, command)
         await self._reveal.run(asked.tenant, reached.run)
-        return reached
+        return reached, replayed
 
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
@@ -115,18 +134,23 @@ class CommandRoutes:
             ),
             Operation(
                 "redriveRun", "POST", f"{one}/redrive", self.redrive,
-                "Run nodes again, on the same nodes with all their history.", USERS, 202, shapes.Run,
-                takes=REDRIVE_SCHEMA, types=json, parameters=(key,), codes=(*codes, "conflict"),
+                "Run nodes again, on the same nodes with all their history; operators those of any tenant.", REDRIVERS,
+                202, shapes.Run, takes=REDRIVE_SCHEMA, types=json, parameters=(key,), codes=(*codes, "conflict"),
             ),
             Operation(
                 "previewRedrive", "POST", f"{one}/redrive/preview", self.preview,
-                "Tell which nodes a redrive would reach and what that may cost; nothing runs.", USERS,
+                "Tell which nodes a redrive would reach and what that may cost; nothing runs.", REDRIVERS,
                 answer=run_shapes.Redriven, takes=REDRIVE_SCHEMA, types=json, codes=(*codes, "conflict"),
             ),
         )  # fmt: skip
 
 
-def _command(asked: Asked, name: str, body: object) -> str:
-    """`NAME:KEY#HASH`: the same key with another body, or on another route, is another command."""
+def _command(asked: Asked, name: str, body: object) -> Command:
+    """Its id is `NAME:KEY#HASH`: the same key with another body, or on another route, is another command."""
     key = queries.idempotency_key(asked.request.headers.get("idempotency-key"))
-    return f"{name}:{key}#{digest(body)[:32]}" if key else ""
+    return Command(asked.caller.key_id, f"{name}:{key}#{digest(body)[:32]}" if key else "")
+
+
+def _taken(told: object, replayed: bool) -> Response:
+    """202, with a header that says so for a command that had been taken before (IDEM-1)."""
+    return answer(told, 202, {"idempotency-replayed": "true"} if replayed else None)

@@ -1,4 +1,4 @@
-"""/v1/operator: people's desks. Reviews that wait for a decision, and the case files of nodes past their retries."""
+"""/v1/operator: people's desks. Reviews that wait for a decision, and case files of what ended without a result."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ DECIDE_SCHEMA: dict[str, Any] = {
         "comment": {"type": "string", "maxLength": 4096},
         "input": {
             "type": "object",
-            "description": "With change_input: fields to merge in; `node` names one of several nodes.",
+            "description": "With change_input: fields to merge in. `node`, with reroute too: which one of several.",
         },
         "budget": {
             "type": "object",
@@ -57,6 +57,10 @@ class DeskRoutes:
         size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
         tenant, run_id = asked.query("tenant") or "", asked.query("run") or ""
         return answer(run_shapes.ReviewList(*await self._desks.reviews(tenant, statuses, run_id, size, token)))
+
+    async def review(self, asked: Asked) -> Response:
+        """One, whatever became of it."""
+        return answer(await self._desks.review(asked.path("review_id")))
 
     async def claim(self, asked: Asked) -> Response:
         """The review, for whoever asks or is named."""
@@ -94,6 +98,11 @@ class DeskRoutes:
                 codes=("malformed_request", "validation_failed"),
             ),
             Operation(
+                "getReview", "GET", f"{at}/reviews/{{review_id}}", self.review,
+                "One question with all that is needed to decide it, or what became of it.", OPERATORS,
+                answer=run_shapes.Review, codes=("not_found",),
+            ),
+            Operation(
                 "claimReview", "POST", f"{at}/reviews/{{review_id}}/claim", self.claim,
                 "Take a review to look at, or hand it on.", OPERATORS, answer=run_shapes.Review, takes=CLAIM_SCHEMA,
                 types=frozenset({JSON}), codes=("malformed_request", "not_found", "conflict", "validation_failed"),
@@ -105,7 +114,7 @@ class DeskRoutes:
             ),
             Operation(
                 "listDeadLetters", "GET", f"{at}/dead-letters", self.dead_letters,
-                "Nodes past their retries, as case files.", OPERATORS, answer=run_shapes.DeadLetterList,
+                "Nodes that ended without a result, as case files.", OPERATORS, answer=run_shapes.DeadLetterList,
                 parameters=(redriven, *whose, *PAGING), codes=("malformed_request", "validation_failed"),
             ),
             Operation(

@@ -121,7 +121,7 @@ class RunRoutes:
     async def cancel(self, asked: Asked) -> Response:
         """202 with the Run; the cancel is on record, the Run may still be ending."""
         reason = await read_reason(asked.request)
-        run = await self._runs.cancel(asked.tenant, asked.path("run_id"), reason)
+        run = await self._runs.cancel(asked.tenant, asked.path("run_id"), reason, asked.caller.key_id)
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
 
@@ -132,7 +132,7 @@ class RunRoutes:
         if key and not queries.fits_key(key):
             body.refuse("idempotency_key", f"must be 1 to {queries.LONGEST_KEY} visible ASCII characters")
         body.finish()
-        run = await self._cancel_by_key(asked.tenant, key, reason)
+        run = await self._cancel_by_key(asked.caller, key, reason)
         await self._reveal.run(asked.tenant, run)
         return answer(run, 202)
 

@@ -32,6 +32,21 @@ class Desk:
         """The tenant's Run after what `decide` makes of it, committed. Fault not_found for another's."""
         return await insist(self.recorder, lambda: find_run(self.runs, tenant, run_id), decide)
 
+    async def command(
+        self, tenant: str, run_id: str, command_id: str, decide: Callable[[Run], Sequence[Draft]]
+    ) -> tuple[Run, bool]:
+        """(the Run after it, whether that command had been applied before and nothing was done). Faults as `change`;
+        idempotency_conflict for an id that came before with another body."""
+        known = False
+
+        def once(run: Run) -> Sequence[Draft]:
+            nonlocal known
+            refuse_clash(run, command_id)
+            known = commands.known(run, command_id)
+            return () if known else decide(run)
+
+        return await self.change(tenant, run_id, once), known
+
 
 def refuse_clash(run: Run, command_id: str) -> None:
     """Fault idempotency_conflict for an id that came before with another body (IDEM-1)."""
@@ -40,7 +55,9 @@ def refuse_clash(run: Run, command_id: str) -> None:
         raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
 
 
-async def cancel_run(desk: Desk, tenant: str, run_id: str, reason: str = "", command_id: str = "") -> Run:
+async def cancel_run(
+    desk: Desk, tenant: str, run_id: str, reason: str = "", command_id: str = "", *, who: str = ""
+) -> Run:
     """The Run with its cancel on record; the ticks carry it out.
 
     A pending Run is not ended here: its Task may be on its way to routing, and would be served and paid for with nobody
@@ -51,7 +68,7 @@ async def cancel_run(desk: Desk, tenant: str, run_id: str, reason: str = "", com
         if run.state is RunState.CANCELLED or (run.cancel_requested and run.state not in TERMINAL_STATES):
             return ()
         _refuse_ended(run, "cancelled")
-        return commands.cancelled(reason, command_id)
+        return commands.cancelled(reason, who, command_id)
 
     run = await desk.change(tenant, run_id, decide)
     if run.state not in TERMINAL_STATES:
@@ -59,54 +76,56 @@ async def cancel_run(desk: Desk, tenant: str, run_id: str, reason: str = "", com
     return run
 
 
-async def pause_run(desk: Desk, tenant: str, run_id: str, reason: str, command_id: str) -> Run:
-    """Nothing new is submitted from now on; what providers have is followed. Pausing twice is harmless.
+async def pause_run(
+    desk: Desk, tenant: str, run_id: str, reason: str, command_id: str, *, who: str = ""
+) -> tuple[Run, bool]:
+    """(the Run, whether that command had been applied before). Nothing new is submitted from now on; what providers
+    have is followed. Pausing twice is harmless.
 
     Fault run_terminal for a Run that has ended, or whose end was asked for.
     """
 
     def decide(run: Run) -> Sequence[Draft]:
-        refuse_clash(run, command_id)
-        if commands.known(run, command_id) or run.state is RunState.PAUSED:
+        if run.state is RunState.PAUSED:
             return ()
         _refuse_ended(run, "paused")
-        return commands.paused(reason, command_id)
+        return commands.paused(reason, who, command_id)
 
-    run = await desk.change(tenant, run_id, decide)
+    run, replayed = await desk.command(tenant, run_id, command_id, decide)
     if run.state is RunState.PAUSED:
         await _hold_tasks(desk, run, paused=True)
-    return run
+    return run, replayed
 
 
-async def resume_run(desk: Desk, tenant: str, run_id: str, reason: str, command_id: str) -> Run:
-    """It goes on. Resuming what is not paused is harmless. Fault run_terminal for a Run that has ended."""
+async def resume_run(
+    desk: Desk, tenant: str, run_id: str, reason: str, command_id: str, *, who: str = ""
+) -> tuple[Run, bool]:
+    """(the Run, whether that command had been applied before). It goes on; resuming what is not paused is harmless.
+
+    Fault run_terminal for a Run that has ended.
+    """
 
     def decide(run: Run) -> Sequence[Draft]:
-        refuse_clash(run, command_id)
-        if commands.known(run, command_id):
-            return ()
         _refuse_ended(run, "resumed")
         if run.state is not RunState.PAUSED:
             return ()
-        return commands.resumed(run, reason, command_id, desk.world.ids.ulid)
+        return commands.resumed(run, reason, who, command_id, desk.world.ids.ulid)
 
-    run = await desk.change(tenant, run_id, decide)
+    run, replayed = await desk.command(tenant, run_id, command_id, decide)
     if run.state is not RunState.PAUSED:
         await _hold_tasks(desk, run, paused=False)
-    return run
+    return run, replayed
 
 
 async def steer_run(
     desk: Desk, tenant: str, run_id: str, kind: str, data: Mapping[str, Any], command_id: str
-) -> tuple[str, int]:
-    """(id of the input, its sequence within the Run). Fault run_terminal for a Run that has ended."""
+) -> tuple[str, int, bool]:
+    """(id of the input, its sequence within the Run, whether it had been accepted before). Fault run_terminal for a Run
+    that has ended."""
     told: list[tuple[str, int]] = []
 
     def decide(run: Run) -> Sequence[Draft]:
         told.clear()
-        refuse_clash(run, command_id)
-        if commands.known(run, command_id):
-            return ()
         _refuse_ended(run, "steered")
         if len(run.steering) >= PENDING_STEERING_MOST:
             raise Fault.of("quota_exceeded", f"{len(run.steering)} steering inputs of run {run_id} wait already")
@@ -114,8 +133,9 @@ async def steer_run(
         told.append((drafts[0].data["steering_event_id"], drafts[0].data["sequence"]))
         return drafts
 
-    run = await desk.change(tenant, run_id, decide)
-    return told[0] if told else await _steered_before(desk, run, command_id)
+    run, replayed = await desk.command(tenant, run_id, command_id, decide)
+    steering_id, sequence = await _steered_before(desk, run, command_id) if replayed else told[0]
+    return steering_id, sequence, replayed
 
 
 async def _steered_before(desk: Desk, run: Run, command_id: str) -> tuple[str, int]:

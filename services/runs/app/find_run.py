@@ -13,5 +13,18 @@ async def find_run(runs: Runs, tenant: str, run_id: str) -> Run:
 def owned(run: Run | None, tenant: str, run_id: str) -> Run:
     """What was read, if it is that tenant's Run."""
     if run is None or run.tenant != tenant:
-        raise Fault.of("not_found", f"run {run_id!r} does not exist")
+        raise unknown(run_id)
     return run
+
+
+async def tenant_of(runs: Runs, run_id: str) -> str:
+    """Whose Run it is: for operators, who work for all tenants. Fault not_found."""
+    run = await runs.get(run_id)
+    if run is None:
+        raise unknown(run_id)
+    return run.tenant
+
+
+def unknown(run_id: str) -> Fault:
+    """There is no such Run, or it is another tenant's: both in the same words."""
+    return Fault.of("not_found", f"run {run_id!r} does not exist")

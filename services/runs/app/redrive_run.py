@@ -41,16 +41,19 @@ class Touched:
     cost: Money | None = None
 
 
-async def redrive_run(desk: Desk, plans: Plans, tenant: str, run_id: str, asked: Redrive) -> tuple[Run, list[Touched]]:
-    """(the Run, at work again; what that reaches). Faults: not_found for a node that is not there, conflict for one
-    that is at work or a Run that has nothing to redrive, validation_failed for a change without a node."""
+async def redrive_run(
+    desk: Desk, plans: Plans, tenant: str, run_id: str, asked: Redrive
+) -> tuple[Run, list[Touched], bool]:
+    """(the Run, at work again; what that reaches; whether that command had been applied before).
+
+    Faults: not_found for a node that is not there, conflict for one that is at work or a Run that has nothing to
+    redrive, validation_failed for a change without a node.
+    """
     before = await find_run(desk.runs, tenant, run_id)
+    refuse_clash(before, asked.command_id)
     reached = await preview(desk, plans, before, asked) if not commands.known(before, asked.command_id) else []
 
     def decide(run: Run) -> Sequence[Draft]:
-        refuse_clash(run, asked.command_id)
-        if commands.known(run, asked.command_id):
-            return ()
         _refuse_late(desk, plans, run)
         targets = _targets(run, asked)
         return commands.redriven(
@@ -64,7 +67,8 @@ async def redrive_run(desk: Desk, plans: Plans, tenant: str, run_id: str, asked:
             command_id=asked.command_id,
         )
 
-    return await desk.change(tenant, run_id, decide), reached
+    run, replayed = await desk.command(tenant, run_id, asked.command_id, decide)
+    return run, reached, replayed
 
 
 def _refuse_late(desk: Desk, plans: Plans, run: Run) -> None:

@@ -36,6 +36,10 @@ class ReviewDesk:
         page = await self._desks.reviews(tenant, states or WAITING, run_id, offset, size + 1)
         return page[:size], str(offset + size) if len(page) > size else ""
 
+    async def review(self, tenant: str, review_id: str) -> Review:
+        """One review, whatever became of it. Fault not_found."""
+        return await self._find(tenant, review_id)
+
     async def claim(self, tenant: str, review_id: str, who: str) -> Review:
         """The review, for that person now. Faults: not_found; conflict for one that is over."""
         review = await self._find(tenant, review_id)

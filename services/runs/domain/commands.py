@@ -36,12 +36,12 @@ def clashes(run: Run, command_id: str) -> bool:
     return bool(mark) and any(known.rpartition("#")[0] == key and known != command_id for known in run.commands)
 
 
-def paused(reason: str, command_id: str) -> Drafts:
+def paused(reason: str, who: str, command_id: str) -> Drafts:
     """Nothing new is submitted from now on."""
-    return (Draft("run_paused", _said(reason, command_id)),)
+    return (Draft("run_paused", _said(reason, who, command_id)),)
 
 
-def resumed(run: Run, reason: str, command_id: str, new_id: NewId) -> Drafts:
+def resumed(run: Run, reason: str, who: str, command_id: str, new_id: NewId) -> Drafts:
     """It goes on; inputs that wait are taken over with their root (STEER-4)."""
     taken_over = tuple(
         Draft(
@@ -57,16 +57,16 @@ def resumed(run: Run, reason: str, command_id: str, new_id: NewId) -> Drafts:
         )
         for left in run.steering
     )
-    return (Draft("run_resumed", _said(reason, command_id)), *taken_over)
+    return (Draft("run_resumed", _said(reason, who, command_id)), *taken_over)
 
 
-def cancelled(reason: str, command_id: str) -> Drafts:
+def cancelled(reason: str, who: str, command_id: str) -> Drafts:
     """It is to end."""
-    return (Draft("run_cancel_requested", _said(reason, command_id)),)
+    return (Draft("run_cancel_requested", _said(reason, who, command_id)),)
 
 
-def _said(reason: str, command_id: str) -> dict[str, Any]:
-    return {"reason": reason, **({"command_id": command_id} if command_id else {})}
+def _said(reason: str, who: str, command_id: str) -> dict[str, Any]:
+    return {"reason": reason, "who": who, **({"command_id": command_id} if command_id else {})}
 
 
 def steered(run: Run, kind: str, data: Mapping[str, Any], command_id: str, new_id: NewId) -> Drafts:

@@ -27,6 +27,11 @@ class ReviewServicer(ReviewServiceServicer):
         told = [wire.review_to_proto(review) for review in page]
         return reviews_pb.ListReviewsResponse(reviews=told, next_page_token=following)
 
+    async def GetReview(self, request: reviews_pb.GetReviewRequest, context: Any) -> reviews_pb.GetReviewResponse:
+        """One review."""
+        review = await self._desk.review(request.tenant, request.review_id)
+        return reviews_pb.GetReviewResponse(review=wire.review_to_proto(review))
+
     async def ClaimReview(self, request: reviews_pb.ClaimReviewRequest, context: Any) -> reviews_pb.ClaimReviewResponse:
         """Takes a review to look at, or hands it on."""
         review = await self._desk.claim(request.tenant, request.review_id, request.claimant)

@@ -12,7 +12,7 @@ from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
 from services.runs.app.check_production import check_production
 from services.runs.app.command_run import Desk, cancel_run, pause_run, resume_run, steer_run
 from services.runs.app.create_run import create_run
-from services.runs.app.find_run import find_run
+from services.runs.app.find_run import find_run, tenant_of
 from services.runs.app.hub import Hub
 from services.runs.app.join_run import join_run
 from services.runs.app.list_runs import list_runs
@@ -102,39 +102,42 @@ class RunsServicer(RunsServiceServicer):
 
     async def CancelRun(self, request: pb.CancelRunRequest, context: Any) -> pb.CancelRunResponse:
         """Asks for a Run to end."""
-        run = await cancel_run(self._desk, request.tenant, request.run_id, request.reason)
+        run = await cancel_run(self._desk, request.tenant, request.run_id, request.reason, who=request.actor)
         self._wakes.changed()
         return pb.CancelRunResponse(run=self._told(run))
 
     async def PauseRun(self, request: pb.PauseRunRequest, context: Any) -> pb.PauseRunResponse:
         """Holds a Run: nothing new is submitted; what providers have is followed."""
-        run = await pause_run(self._desk, request.tenant, request.run_id, request.reason, request.request_id)
-        return pb.PauseRunResponse(run=self._told(run))
+        tenant, run_id, reason = request.tenant, request.run_id, request.reason
+        run, replayed = await pause_run(self._desk, tenant, run_id, reason, request.request_id, who=request.actor)
+        return pb.PauseRunResponse(run=self._told(run), replayed=replayed)
 
     async def ResumeRun(self, request: pb.ResumeRunRequest, context: Any) -> pb.ResumeRunResponse:
         """Lets a paused Run go on."""
-        run = await resume_run(self._desk, request.tenant, request.run_id, request.reason, request.request_id)
+        tenant, run_id, reason = request.tenant, request.run_id, request.reason
+        run, replayed = await resume_run(self._desk, tenant, run_id, reason, request.request_id, who=request.actor)
         self._wakes.changed()
-        return pb.ResumeRunResponse(run=self._told(run))
+        return pb.ResumeRunResponse(run=self._told(run), replayed=replayed)
 
     async def SteerRun(self, request: pb.SteerRunRequest, context: Any) -> pb.SteerRunResponse:
         """Accepts an input into a Run that is not terminal, durably."""
         data = wire.struct_to_dict(request.data)
-        steering_id, sequence = await steer_run(
+        steering_id, sequence, replayed = await steer_run(
             self._desk, request.tenant, request.run_id, request.kind, data, request.request_id
         )
-        return pb.SteerRunResponse(steering_event_id=steering_id, sequence=sequence)
+        return pb.SteerRunResponse(steering_event_id=steering_id, sequence=sequence, replayed=replayed)
 
     async def RedriveRun(self, request: pb.RedriveRunRequest, context: Any) -> pb.RedriveRunResponse:
         """Runs a node again, with its history, or tells what that would touch and cost."""
-        asked = wire.redrive_from_proto(request)
+        asked, replayed = wire.redrive_from_proto(request), False
+        tenant = request.tenant or await tenant_of(self._desk.runs, request.run_id)
         if request.preview:
-            run = await find_run(self._desk.runs, request.tenant, request.run_id)
+            run = await find_run(self._desk.runs, tenant, request.run_id)
             reached = await preview_redrive(self._desk, self._plans, run, asked)
         else:
-            run, reached = await redrive_run(self._desk, self._plans, request.tenant, request.run_id, asked)
+            run, reached, replayed = await redrive_run(self._desk, self._plans, tenant, request.run_id, asked)
             self._wakes.changed()
-        return wire.redriven_to_proto(self._told(run), reached, total(reached))
+        return wire.redriven_to_proto(self._told(run), reached, total(reached), replayed=replayed)
 
     async def GetServiceLevels(self, request: pb.GetServiceLevelsRequest, context: Any) -> pb.GetServiceLevelsResponse:
         """How well productions go."""

@@ -61,6 +61,7 @@ def redrive_from_proto(request: runs_service_pb2.RedriveRunRequest) -> Redrive:
     return Redrive(
         node=request.node_id,
         reason=request.reason,
+        who=request.actor,
         input=struct_to_dict(request.input) if request.HasField("input") else None,
         supply=request.supply_id,
         command_id=request.request_id,
@@ -68,14 +69,16 @@ def redrive_from_proto(request: runs_service_pb2.RedriveRunRequest) -> Redrive:
 
 
 def redriven_to_proto(
-    run: run_pb2.Run, reached: Iterable[Touched], cost: Money | None
+    run: run_pb2.Run, reached: Iterable[Touched], cost: Money | None, *, replayed: bool
 ) -> runs_service_pb2.RedriveRunResponse:
     """What a redrive reaches, and what that may cost."""
     affected = [
         runs_service_pb2.AffectedNode(node_id=each.node, effect=each.effect, cost=money_to_proto(each.cost))
         for each in reached
     ]
-    return runs_service_pb2.RedriveRunResponse(run=run, affected_nodes=affected, cost=money_to_proto(cost))
+    return runs_service_pb2.RedriveRunResponse(
+        run=run, affected_nodes=affected, cost=money_to_proto(cost), replayed=replayed
+    )
 
 
 def _priority_name(priority: task_pb2.Priority.ValueType) -> str:

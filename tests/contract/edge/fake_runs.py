@@ -101,7 +101,7 @@ class FakeRuns(RunsServiceServicer):
     def _find(self, request: Any) -> run_pb2.Run:
         self.identities.append(current_identity())
         run = self.runs.get(request.run_id)
-        if run is None or run.tenant != request.tenant:
+        if run is None or request.tenant not in ("", run.tenant):
             raise Fault.of("not_found", f"run {request.run_id!r} does not exist")
         return run
 
@@ -227,6 +227,10 @@ class FakeReviews(ReviewServiceServicer):
     async def ListReviews(self, request: Any, context: Any) -> Any:
         """None."""
         return review_service_pb2.ListReviewsResponse()
+
+    async def GetReview(self, request: Any, context: Any) -> Any:
+        """There is none."""
+        raise Fault.of("not_found", f"review {request.review_id!r} does not exist")
 
     async def ClaimReview(self, request: Any, context: Any) -> Any:
         """There is none."""

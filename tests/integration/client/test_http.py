@@ -263,9 +263,10 @@ async def test_desks_are_read_page_by_page() -> None:
     first = {"reviews": [review], "next_page_token": "1"}
     last = {"reviews": [review | {"id": "Q2"}], "next_page_token": ""}
     decided = review | {"status": "decided", "decision": "raise_budget"}
-    steps = (Answer(200, first), Answer(200, last), DROP, Answer(200, decided))
+    steps = (Answer(200, first), Answer(200, last), Answer(200, review), DROP, Answer(200, decided))
     async with serving(*steps) as script, calling(script, Sleeper()) as client:
         assert [item.id for item in await client.reviews(run_id="R1", statuses=("open", "decided"))] == ["Q1", "Q2"]
+        assert (await client.review("Q1")).kind == "a_kind_of_tomorrow"
         verdict = await client.decide_review("Q1", "raise_budget", comment="ok", budget=Amount("CNY", "250.00"))
     assert verdict.decision == "raise_budget"
     assert "page_token=1" in script.asked[1][1]

@@ -11,6 +11,7 @@ import pytest
 from libs.blobs.local import LocalBlobs
 from libs.client.faults import Problem
 from libs.client.rpc import RpcClient
+from services.edge.domain.keys import ADMIN_KEY_ID
 from tests.contract.edge.test_problems import check
 from tests.support.filming import FilmRouting
 from tests.support.front import Replica, front
@@ -153,6 +154,8 @@ async def test_a_review_is_claimed_and_decided_once(studio: Studio) -> None:
     assert studio.routing.submitted == []
     assert (review["kind"], review["status"], "approve" in review["decisions"]) == ("gate", "open", True)
     at = f"{REVIEWS}/{review['id']}"
+    assert (await studio.client.get(at)).json() == review
+    check(await studio.client.get(f"{REVIEWS}/none"), 404, "not_found")
     claimed = (await studio.client.post(f"{at}/claim", json={"who": "ann"})).json()
     assert (claimed["status"], claimed["assignee"]) == ("claimed", "ann")
     other = {"decision": "approve", "subject_hash": "0" * 64}
@@ -162,6 +165,7 @@ async def test_a_review_is_claimed_and_decided_once(studio: Studio) -> None:
     decided = await studio.decide(review, "approve", comment="good", subject_hash=review["subject_hash"])
     assert (decided["status"], decided["decision"], decided["comment"]) == ("decided", "approve", "good")
     assert (await studio.decide(review, "approve"))["decision"] == "approve"
+    assert (await studio.client.get(at)).json() == decided
     check(await studio.client.post(f"{at}/decide", json={"decision": "reject"}), 409, "conflict")
     release = await studio.asked(made["id"], "release")
     run = await studio.run(made["id"])
@@ -190,7 +194,8 @@ async def test_a_refused_release_is_compensated_and_mended(studio: Studio) -> No
     more = {"node": "film", "input": {"fade": True}, "reason": "the fade hides it"}
     await studio.command(run_id, "redrive", "again-1", **more)
     release = await studio.asked(run_id, "release")
-    await studio.command(run_id, "redrive", "again-1", **more)
+    again = await studio.client.post(f"/v1/runs/{run_id}/redrive", json=more, headers={"Idempotency-Key": "again-1"})
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (202, "true")
     assert studio.routing.orders["film"]["fade"] is True
     assert len(studio.routing.submitted) == 4, "a command that comes again changes nothing"
     await studio.decide(release, "approve")
@@ -199,6 +204,8 @@ async def test_a_refused_release_is_compensated_and_mended(studio: Studio) -> No
     assert (await studio.client.get(made["url"])).status_code == 200
     assert (await studio.client.get(LETTERS, params={"run": run_id})).json()["dead_letters"] == []
     kept = (await studio.client.get(LETTERS, params={"run": run_id, "redriven": "true"})).json()["dead_letters"]
+    events = (await studio.client.get(f"/v1/runs/{run_id}/events", params={"limit": 1000})).json()["events"]
+    assert [event["data"]["who"] for event in events if event["kind"] == "run_redriven"] == [ADMIN_KEY_ID]
     assert any("the fade hides it" in item["redrive_reason"] for item in kept if item["node"] == "film")
 
 
@@ -211,6 +218,8 @@ async def test_steering_and_pauses_through_http(studio: Studio) -> None:
     assert first["sequence"] == 1
     assert await studio.command(run_id, "steer", "steer-1", **STEER) == first
     assert (await studio.command(run_id, "pause", "pause-1", reason="lunch"))["status"] == "paused"
+    late = await studio.client.post(f"/v1/runs/{run_id}/steer", json=STEER, headers={"Idempotency-Key": "steer-1"})
+    assert (late.headers["idempotency-replayed"], late.json()) == ("true", first)
     await studio.decide(review, "approve")
     second = await studio.command(run_id, "steer", kind="style", data={"text": "at night"})
     assert second["sequence"] == 2
@@ -222,6 +231,8 @@ async def test_steering_and_pauses_through_http(studio: Studio) -> None:
     prompts = {node: studio.routing.orders[node]["prompt"] for node in ("frames/S01", "frames/S02")}
     assert prompts == {"frames/S01": "a quay in blue at night", "frames/S02": "a boat in blue at night"}
     events = (await studio.client.get(f"/v1/runs/{run_id}/events", params={"limit": 1000})).json()["events"]
+    commands = [event["data"]["who"] for event in events if event["kind"] in ("run_paused", "run_resumed")]
+    assert commands == [ADMIN_KEY_ID] * 2
     taken = [event["data"] for event in events if event["kind"] == "run.steer.consumed"]
     assert [item["source_event_id"] for item in taken] == [first["steering_event_id"], second["steering_event_id"]]
     await studio.decide(release, "approve")
@@ -302,8 +313,8 @@ async def test_a_budgets_deadline_stops_and_asks(studio: Studio) -> None:
 
 
 async def test_strangers_and_users_at_the_desks(studio: Studio) -> None:
-    """AUTH-1: another tenant's Run takes no command, in the words of one that never was; desks are the operators', of
-    any tenant."""
+    """AUTH-1, DLQ-1: another tenant's Run takes no command, in the words of one that never was; desks are the
+    operators', of any tenant: they decide and redrive."""
     run_id = (await studio.create(episode()))["id"]
     review = await studio.asked(run_id, "approved")
     async with await studio.visitor("stranger", "runs") as stranger:
@@ -324,6 +335,17 @@ async def test_strangers_and_users_at_the_desks(studio: Studio) -> None:
         assert (await operator.post(f"{REVIEWS}/{review['id']}/decide", json=body)).status_code == 200
         check(await operator.post(f"{REVIEWS}/none/decide", json=body), 404, "not_found")
         check(await operator.get(f"{LETTERS}/none"), 404, "not_found")
+        again = f"/v1/runs/{run_id}/redrive"
+        await studio.decide(await studio.asked(run_id, "release"), "reject", comment="too dark")
+        await studio.becomes(run_id, "dead_letter")
+        assert (await operator.post(f"{again}/preview", json={"node": "film"})).status_code == 200
+        redriven = await operator.post(again, json={"node": "film", "input": {"fade": True}, "reason": "mended"})
+        assert (redriven.status_code, redriven.json()["id"]) == (202, run_id)
+        check(await operator.post(f"/v1/runs/{'0' * 26}/redrive", json={}), 404, "not_found")
+        check(await operator.get(f"/v1/runs/{run_id}"), 403, "forbidden")
+    await studio.asked(run_id, "release")
+    kept = (await studio.client.get(LETTERS, params={"run": run_id, "redriven": "true"})).json()["dead_letters"]
+    assert next(item for item in kept if item["node"] == "film")["redrive_reason"].endswith(": mended")
 
 
 async def test_the_same_over_grpc(studio: Studio) -> None:
@@ -337,6 +359,7 @@ async def test_the_same_over_grpc(studio: Studio) -> None:
         await studio.asked(run.id, "approved")
         (review,) = await client.reviews(run_id=run.id)
         assert (await client.claim_review(review.id, "ann")).assignee == "ann"
+        assert (await client.review(review.id)).assignee == "ann"
         assert (await client.decide_review(review.id, "approve", "ann")).decided_by == "ann"
         ended = await client.finished(run.id)
         assert ended.status == "dead_letter"
@@ -347,7 +370,9 @@ async def test_the_same_over_grpc(studio: Studio) -> None:
         changes = {"prompt": "a ship"}
         reached = await client.preview_redrive(run.id, "frames/S02", input=changes)
         assert {item.node: item.effect for item in reached.affected}["frames/S02"] == "redriven"
-        await client.redrive_run(run.id, "frames/S02", reason="ann", input=changes)
+        await client.redrive_run(run.id, "frames/S02", reason="another prompt", input=changes, who="ann")
+        kept = {letter.node: letter for letter in await client.dead_letters(run_id=run.id, with_redriven=True)}
+        assert kept["frames/S02"].redrive_reason == "ann: another prompt"
         await studio.asked(run.id, "release")
         assert studio.routing.orders["frames/S02"]["prompt"].startswith("a ship")
         with pytest.raises(Problem) as wrong:

@@ -201,12 +201,11 @@ def test_reviews_are_listed_shown_claimed_and_decided() -> None:
     pages = [{"reviews": [], "next_page_token": "1"}, {"reviews": [asked], "next_page_token": ""}]
     said = invoke(review, FakeServer(Turns(REVIEWS, pages)), "list", "--run", "R1")
     assert "May episode have more cost?" in said.output
-    listed = {REVIEWS: {"reviews": [asked], "next_page_token": ""}}
-    shown = invoke(review, FakeServer(listed), "show", "Q1")
+    shown = invoke(review, FakeServer({f"{REVIEWS}/Q1": asked}), "show", "Q1")
     assert "pointsman review decide Q1 raise_budget --budget CNY:250.00" in shown.output
     assert "failed before: provider_error: it failed" in shown.output
     assert "then lead" in shown.output
-    missing = invoke(review, FakeServer(listed), "show", "Q2")
+    missing = invoke(review, FakeServer({}), "show", "Q2")
     assert (missing.exit_code, "pointsman review list" in missing.stderr) == (output.REFUSED, True)
     decided = a_review(status="decided", decision="raise_budget", decided_by="ann")
     server = FakeServer({f"{REVIEWS}/Q1/claim": asked, f"{REVIEWS}/Q1/decide": decided})

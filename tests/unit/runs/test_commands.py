@@ -4,7 +4,7 @@ import pytest
 
 from libs.faults.fault import Fault
 from services.runs.app.command_run import cancel_run, pause_run, resume_run, steer_run
-from services.runs.app.redrive_run import Redrive, preview, total
+from services.runs.app.redrive_run import Redrive, preview, redrive_run, total
 from services.runs.domain.run import Run, RunState
 from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED
 from tests.unit.runs.house import House, states
@@ -104,9 +104,42 @@ async def test_a_repeated_command_is_one() -> None:
     assert await steer(home, run, command="s1") == await steer(home, run, command="s1")
     await pause_run(home.desk, "a", run.id, "", "p1")
     await resume_run(home.desk, "a", run.id, "", "r1")
-    assert (await pause_run(home.desk, "a", run.id, "", "p1")).state is RunState.RUNNING
-    assert (await pause_run(home.desk, "a", run.id, "", "p2")).state is RunState.PAUSED
-    assert (await resume_run(home.desk, "a", run.id, "", "r1")).state is RunState.PAUSED
+    assert (await pause_run(home.desk, "a", run.id, "", "p1"))[0].state is RunState.RUNNING
+    assert (await pause_run(home.desk, "a", run.id, "", "p2"))[0].state is RunState.PAUSED
+    assert (await resume_run(home.desk, "a", run.id, "", "r1"))[0].state is RunState.PAUSED
+
+
+async def test_a_command_says_whether_it_came_before() -> None:
+    """IDEM-1, RUN-8: of a pause, a resume, an input and a redrive, the second of an id is told apart from the first."""
+    home = house()
+    home.routing.script = {"frame": [OUT_OF_ORDER] * 9}
+    run = await home.carry(await home.produce(production({**FRAME, "budget": {"attempts": 1}})))
+    asked = Redrive("frame", "again", command_id="redrive:k#1")
+    assert [(await redrive_run(home.desk, home.plans, "a", run.id, asked))[2] for _ in range(2)] == [False, True]
+    assert [(await pause_run(home.desk, "a", run.id, "", "pause:k#1"))[1] for _ in range(2)] == [False, True]
+    assert [(await resume_run(home.desk, "a", run.id, "", "resume:k#1"))[1] for _ in range(2)] == [False, True]
+    inputs = [await steer_run(home.desk, "a", run.id, "style", {"text": "x"}, "steer:k#1") for _ in range(2)]
+    assert [told[2] for told in inputs] == [False, True]
+    assert inputs[0][:2] == inputs[1][:2]
+
+
+async def test_who_asked_is_on_record() -> None:
+    """HUMAN-2, RUN-8: a pause, a resume, a redrive and a cancel name who asked for them, and why."""
+    home = house()
+    home.routing.script = {"frame": [OUT_OF_ORDER]}
+    frame = {**FRAME, "budget": {"attempts": 1}}
+    run = await home.carry(await home.produce(production(frame, {"id": "go", "kind": "gate"})))
+    await pause_run(home.desk, "a", run.id, "lunch", "", who="ann")
+    await resume_run(home.desk, "a", run.id, "back", "", who="ben")
+    run = await home.redrive(run, "frame", who="cid")
+    await cancel_run(home.desk, "a", run.id, "enough", who="dan")
+    run = await home.carry(run)
+    for kind, who, reason in (
+        ("run_paused", "ann", "lunch"), ("run_resumed", "ben", "back"),
+        ("run_redriven", "cid", "as a test wants it"), ("run_cancel_requested", "dan", "enough"),
+    ):  # fmt: skip
+        (told,) = await home.said(run, kind)
+        assert (told["who"], told["reason"]) == (who, reason)
 
 
 async def test_a_pause_submits_nothing_and_follows_what_is_accepted() -> None:
@@ -115,7 +148,7 @@ async def test_a_pause_submits_nothing_and_follows_what_is_accepted() -> None:
     home.routing.answering = False
     document = production(fan_out(shots(2), concurrency=1))
     run = await home.carry(await home.produce(document))
-    paused = await pause_run(home.desk, "a", run.id, "", "")
+    paused, _ = await pause_run(home.desk, "a", run.id, "", "")
     assert paused.state is RunState.PAUSED
     assert home.routing.paused == {run.nodes["frames/S01"].task_id}
     home.answer_all(run)
@@ -269,7 +302,7 @@ async def test_a_late_command_stays_one_behind_many_inputs() -> None:
     await resume_run(home.desk, "a", run.id, "", "r1")
     for n in range(100):
         await steer_run(home.desk, "a", run.id, "style", {"text": "darker"}, f"s{n}")
-    assert (await pause_run(home.desk, "a", run.id, "", "p1")).state is RunState.RUNNING
+    assert (await pause_run(home.desk, "a", run.id, "", "p1"))[0].state is RunState.RUNNING
 
 
 async def test_past_its_deadline_nothing_is_redriven() -> None:

@@ -210,12 +210,12 @@ def test_the_end_of_a_pause_is_told_by_silence() -> None:
     and routing is not told again and again."""
     seen = task(2, "running", attempt(1, "accepted"))
     run, _ = followed(running(), seen)
-    paused = applied(run, commands.paused("", ""), NOW)
+    paused = applied(run, commands.paused("", "", ""), NOW)
     held = replace(seen, revision=3, waiting_reason="pause: its attempt is followed")
     assert deeds(paused) == [Deed.FOLLOW, Deed.PAUSE]
     paused, _ = followed(paused, held)
     assert deeds(paused) == [Deed.FOLLOW]
-    resumed = applied(paused, commands.resumed(paused, "", "", str), NOW)
+    resumed = applied(paused, commands.resumed(paused, "", "", "", str), NOW)
     assert deeds(resumed) == [Deed.FOLLOW, Deed.UNPAUSE]
     resumed, _ = followed(resumed, replace(seen, revision=4))
     assert (resumed.node.waiting_reason, deeds(resumed)) == ("", [Deed.FOLLOW])

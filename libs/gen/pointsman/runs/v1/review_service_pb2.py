@@ -27,7 +27,7 @@ from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.runs.v1 import review_pb2 as pointsman_dot_runs_dot_v1_dot_review__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pointsman/runs/v1/review_service.proto\x12\x11pointsman.runs.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\x1epointsman/runs/v1/review.proto\"\x8b\x01\n\x12ListReviewsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12.\n\x06states\x18\x02 \x03(\x0e\x32\x1e.pointsman.runs.v1.ReviewState\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"Z\n\x13ListReviewsResponse\x12*\n\x07reviews\x18\x01 \x03(\x0b\x32\x19.pointsman.runs.v1.Review\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"I\n\x12\x43laimReviewRequest\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x10\n\x08\x63laimant\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"@\n\x13\x43laimReviewResponse\x12)\n\x06review\x18\x01 \x01(\x0b\x32\x19.pointsman.runs.v1.Review\"\xa2\x02\n\rDecideRequest\x12\x11\n\treview_id\x18\x01 \x01(\t\x12-\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0e\x32\x1b.pointsman.runs.v1.Decision\x12\x0f\n\x07\x64\x65\x63ider\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\x12&\n\x05input\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\"\n\x06\x62udget\x18\x06 \x01(\x0b\x32\x12.google.type.Money\x12\x11\n\tsupply_id\x18\x07 \x01(\t\x12\x14\n\x0csubject_hash\x18\x08 \x01(\t\x12\x0e\n\x06tenant\x18\t \x01(\t\x12\x10\n\x08\x61ttempts\x18\n \x01(\x03\x12\x16\n\x0ereview_minutes\x18\x0b \x01(\x03\";\n\x0e\x44\x65\x63ideResponse\x12)\n\x06review\x18\x01 \x01(\x0b\x32\x19.pointsman.runs.v1.Review2\x9a\x02\n\rReviewService\x12\\\n\x0bListReviews\x12%.pointsman.runs.v1.ListReviewsRequest\x1a&.pointsman.runs.v1.ListReviewsResponse\x12\\\n\x0b\x43laimReview\x12%.pointsman.runs.v1.ClaimReviewRequest\x1a&.pointsman.runs.v1.ClaimReviewResponse\x12M\n\x06\x44\x65\x63ide\x12 .pointsman.runs.v1.DecideRequest\x1a!.pointsman.runs.v1.DecideResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&pointsman/runs/v1/review_service.proto\x12\x11pointsman.runs.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\x1a\x1epointsman/runs/v1/review.proto\"\x8b\x01\n\x12ListReviewsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12.\n\x06states\x18\x02 \x03(\x0e\x32\x1e.pointsman.runs.v1.ReviewState\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"Z\n\x13ListReviewsResponse\x12*\n\x07reviews\x18\x01 \x03(\x0b\x32\x19.pointsman.runs.v1.Review\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"5\n\x10GetReviewRequest\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\">\n\x11GetReviewResponse\x12)\n\x06review\x18\x01 \x01(\x0b\x32\x19.pointsman.runs.v1.Review\"I\n\x12\x43laimReviewRequest\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x10\n\x08\x63laimant\x18\x02 \x01(\t\x12\x0e\n\x06tenant\x18\x03 \x01(\t\"@\n\x13\x43laimReviewResponse\x12)\n\x06review\x18\x01 \x01(\x0b\x32\x19.pointsman.runs.v1.Review\"\xa2\x02\n\rDecideRequest\x12\x11\n\treview_id\x18\x01 \x01(\t\x12-\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0e\x32\x1b.pointsman.runs.v1.Decision\x12\x0f\n\x07\x64\x65\x63ider\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\x12&\n\x05input\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\"\n\x06\x62udget\x18\x06 \x01(\x0b\x32\x12.google.type.Money\x12\x11\n\tsupply_id\x18\x07 \x01(\t\x12\x14\n\x0csubject_hash\x18\x08 \x01(\t\x12\x0e\n\x06tenant\x18\t \x01(\t\x12\x10\n\x08\x61ttempts\x18\n \x01(\x03\x12\x16\n\x0ereview_minutes\x18\x0b \x01(\x03\";\n\x0e\x44\x65\x63ideResponse\x12)\n\x06review\x18\x01 \x01(\x0b\x32\x19.pointsman.runs.v1.Review2\xf2\x02\n\rReviewService\x12\\\n\x0bListReviews\x12%.pointsman.runs.v1.ListReviewsRequest\x1a&.pointsman.runs.v1.ListReviewsResponse\x12V\n\tGetReview\x12#.pointsman.runs.v1.GetReviewRequest\x1a$.pointsman.runs.v1.GetReviewResponse\x12\\\n\x0b\x43laimReview\x12%.pointsman.runs.v1.ClaimReviewRequest\x1a&.pointsman.runs.v1.ClaimReviewResponse\x12M\n\x06\x44\x65\x63ide\x12 .pointsman.runs.v1.DecideRequest\x1a!.pointsman.runs.v1.DecideResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,14 +38,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTREVIEWSREQUEST']._serialized_end=288
   _globals['_LISTREVIEWSRESPONSE']._serialized_start=290
   _globals['_LISTREVIEWSRESPONSE']._serialized_end=380
-  _globals['_CLAIMREVIEWREQUEST']._serialized_start=382
-  _globals['_CLAIMREVIEWREQUEST']._serialized_end=455
-  _globals['_CLAIMREVIEWRESPONSE']._serialized_start=457
-  _globals['_CLAIMREVIEWRESPONSE']._serialized_end=521
-  _globals['_DECIDEREQUEST']._serialized_start=524
-  _globals['_DECIDEREQUEST']._serialized_end=814
-  _globals['_DECIDERESPONSE']._serialized_start=816
-  _globals['_DECIDERESPONSE']._serialized_end=875
-  _globals['_REVIEWSERVICE']._serialized_start=878
-  _globals['_REVIEWSERVICE']._serialized_end=1160
+  _globals['_GETREVIEWREQUEST']._serialized_start=382
+  _globals['_GETREVIEWREQUEST']._serialized_end=435
+  _globals['_GETREVIEWRESPONSE']._serialized_start=437
+  _globals['_GETREVIEWRESPONSE']._serialized_end=499
+  _globals['_CLAIMREVIEWREQUEST']._serialized_start=501
+  _globals['_CLAIMREVIEWREQUEST']._serialized_end=574
+  _globals['_CLAIMREVIEWRESPONSE']._serialized_start=576
+  _globals['_CLAIMREVIEWRESPONSE']._serialized_end=640
+  _globals['_DECIDEREQUEST']._serialized_start=643
+  _globals['_DECIDEREQUEST']._serialized_end=933
+  _globals['_DECIDERESPONSE']._serialized_start=935
+  _globals['_DECIDERESPONSE']._serialized_end=994
+  _globals['_REVIEWSERVICE']._serialized_start=997
+  _globals['_REVIEWSERVICE']._serialized_end=1367
 # @@protoc_insertion_point(module_scope)

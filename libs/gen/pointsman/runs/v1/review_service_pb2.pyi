@@ -90,6 +90,56 @@ class ListReviewsResponse(_message.Message):
 Global___ListReviewsResponse: _TypeAlias = ListReviewsResponse  # noqa: Y015
 
 @_typing.final
+class GetReviewRequest(_message.Message):
+    """Asks for a review."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVIEW_ID_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    review_id: _builtins.str
+    """Required. Its id."""
+    tenant: _builtins.str
+    """Only if it is this tenant's; empty = any."""
+    def __init__(
+        self,
+        *,
+        review_id: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["review_id", b"review_id", "tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetReviewRequest: _TypeAlias = GetReviewRequest  # noqa: Y015
+
+@_typing.final
+class GetReviewResponse(_message.Message):
+    """The review."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVIEW_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def review(self) -> _review_pb2.Review:
+        """It."""
+
+    def __init__(
+        self,
+        *,
+        review: _review_pb2.Review | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["review", b"review"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["review", b"review"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetReviewResponse: _TypeAlias = GetReviewResponse  # noqa: Y015
+
+@_typing.final
 class ClaimReviewRequest(_message.Message):
     """Takes a review."""
 

@@ -40,6 +40,11 @@ class ReviewServiceStub:
                 request_serializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.ListReviewsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.ListReviewsResponse.FromString,
                 _registered_method=True)
+        self.GetReview = channel.unary_unary(
+                '/pointsman.runs.v1.ReviewService/GetReview',
+                request_serializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.GetReviewRequest.SerializeToString,
+                response_deserializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.GetReviewResponse.FromString,
+                _registered_method=True)
         self.ClaimReview = channel.unary_unary(
                 '/pointsman.runs.v1.ReviewService/ClaimReview',
                 request_serializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.ClaimReviewRequest.SerializeToString,
@@ -58,6 +63,13 @@ class ReviewServiceServicer:
 
     def ListReviews(self, request, context):
         """Reviews in the order in which they should be looked at.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetReview(self, request, context):
+        """One review, whatever became of it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -84,6 +96,11 @@ def add_ReviewServiceServicer_to_server(servicer, server):
                     servicer.ListReviews,
                     request_deserializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.ListReviewsRequest.FromString,
                     response_serializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.ListReviewsResponse.SerializeToString,
+            ),
+            'GetReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetReview,
+                    request_deserializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.GetReviewRequest.FromString,
+                    response_serializer=pointsman_dot_runs_dot_v1_dot_review__service__pb2.GetReviewResponse.SerializeToString,
             ),
             'ClaimReview': grpc.unary_unary_rpc_method_handler(
                     servicer.ClaimReview,
@@ -124,6 +141,33 @@ class ReviewService:
             '/pointsman.runs.v1.ReviewService/ListReviews',
             pointsman_dot_runs_dot_v1_dot_review__service__pb2.ListReviewsRequest.SerializeToString,
             pointsman_dot_runs_dot_v1_dot_review__service__pb2.ListReviewsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.runs.v1.ReviewService/GetReview',
+            pointsman_dot_runs_dot_v1_dot_review__service__pb2.GetReviewRequest.SerializeToString,
+            pointsman_dot_runs_dot_v1_dot_review__service__pb2.GetReviewResponse.FromString,
             options,
             channel_credentials,
             insecure,

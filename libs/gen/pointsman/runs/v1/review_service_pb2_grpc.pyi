@@ -35,6 +35,8 @@ class ReviewServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ReviewServiceAsyncStub: ...
     ListReviews: _grpc.UnaryUnaryMultiCallable[_review_service_pb2.ListReviewsRequest, _review_service_pb2.ListReviewsResponse]
     """Reviews in the order in which they should be looked at."""
+    GetReview: _grpc.UnaryUnaryMultiCallable[_review_service_pb2.GetReviewRequest, _review_service_pb2.GetReviewResponse]
+    """One review, whatever became of it."""
     ClaimReview: _grpc.UnaryUnaryMultiCallable[_review_service_pb2.ClaimReviewRequest, _review_service_pb2.ClaimReviewResponse]
     """Takes a review to look at, or hands it on."""
     Decide: _grpc.UnaryUnaryMultiCallable[_review_service_pb2.DecideRequest, _review_service_pb2.DecideResponse]
@@ -47,6 +49,8 @@ class ReviewServiceAsyncStub(ReviewServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListReviews: _aio.UnaryUnaryMultiCallable[_review_service_pb2.ListReviewsRequest, _review_service_pb2.ListReviewsResponse]  # type: ignore[assignment]
     """Reviews in the order in which they should be looked at."""
+    GetReview: _aio.UnaryUnaryMultiCallable[_review_service_pb2.GetReviewRequest, _review_service_pb2.GetReviewResponse]  # type: ignore[assignment]
+    """One review, whatever became of it."""
     ClaimReview: _aio.UnaryUnaryMultiCallable[_review_service_pb2.ClaimReviewRequest, _review_service_pb2.ClaimReviewResponse]  # type: ignore[assignment]
     """Takes a review to look at, or hands it on."""
     Decide: _aio.UnaryUnaryMultiCallable[_review_service_pb2.DecideRequest, _review_service_pb2.DecideResponse]  # type: ignore[assignment]
@@ -62,6 +66,14 @@ class ReviewServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_review_service_pb2.ListReviewsResponse, _abc.Awaitable[_review_service_pb2.ListReviewsResponse]]:
         """Reviews in the order in which they should be looked at."""
+
+    @_abc_1.abstractmethod
+    def GetReview(
+        self,
+        request: _review_service_pb2.GetReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_service_pb2.GetReviewResponse, _abc.Awaitable[_review_service_pb2.GetReviewResponse]]:
+        """One review, whatever became of it."""
 
     @_abc_1.abstractmethod
     def ClaimReview(

@@ -381,6 +381,7 @@ class CancelRunRequest(_message.Message):
     TENANT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """Its id; or `idempotency_key`."""
     tenant: _builtins.str
@@ -389,6 +390,8 @@ class CancelRunRequest(_message.Message):
     """Why, for the record."""
     idempotency_key: _builtins.str
     """The key that created it, in place of its id."""
+    actor: _builtins.str
+    """Who asks for it: the id of a key, or a name. For the record."""
     def __init__(
         self,
         *,
@@ -396,10 +399,11 @@ class CancelRunRequest(_message.Message):
         tenant: _builtins.str = ...,
         reason: _builtins.str = ...,
         idempotency_key: _builtins.str = ...,
+        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["idempotency_key", b"idempotency_key", "reason", b"reason", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "idempotency_key", b"idempotency_key", "reason", b"reason", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -439,6 +443,7 @@ class PauseRunRequest(_message.Message):
     TENANT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """Required. Its id."""
     tenant: _builtins.str
@@ -447,6 +452,8 @@ class PauseRunRequest(_message.Message):
     """Why, for the record."""
     request_id: _builtins.str
     """Id of this command: a repeat, however late, changes nothing."""
+    actor: _builtins.str
+    """Who asks for it: the id of a key, or a name. For the record."""
     def __init__(
         self,
         *,
@@ -454,10 +461,11 @@ class PauseRunRequest(_message.Message):
         tenant: _builtins.str = ...,
         reason: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -470,6 +478,9 @@ class PauseRunResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RUN_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """True when that command had been applied before, and nothing was done."""
     @_builtins.property
     def run(self) -> _run_pb2.Run:
         """The Run."""
@@ -478,10 +489,11 @@ class PauseRunResponse(_message.Message):
         self,
         *,
         run: _run_pb2.Run | None = ...,
+        replayed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replayed", b"replayed", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -497,6 +509,7 @@ class ResumeRunRequest(_message.Message):
     TENANT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """Required. Its id."""
     tenant: _builtins.str
@@ -505,6 +518,8 @@ class ResumeRunRequest(_message.Message):
     """Why, for the record."""
     request_id: _builtins.str
     """Id of this command: a repeat, however late, changes nothing."""
+    actor: _builtins.str
+    """Who asks for it: the id of a key, or a name. For the record."""
     def __init__(
         self,
         *,
@@ -512,10 +527,11 @@ class ResumeRunRequest(_message.Message):
         tenant: _builtins.str = ...,
         reason: _builtins.str = ...,
         request_id: _builtins.str = ...,
+        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -528,6 +544,9 @@ class ResumeRunResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RUN_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """True when that command had been applied before, and nothing was done."""
     @_builtins.property
     def run(self) -> _run_pb2.Run:
         """The Run."""
@@ -536,10 +555,11 @@ class ResumeRunResponse(_message.Message):
         self,
         *,
         run: _run_pb2.Run | None = ...,
+        replayed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replayed", b"replayed", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -593,19 +613,23 @@ class SteerRunResponse(_message.Message):
 
     STEERING_EVENT_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
     steering_event_id: _builtins.str
     """Required. Its id."""
     sequence: _builtins.int
     """Required. 1 for the first input of its Run."""
+    replayed: _builtins.bool
+    """True when that command had been applied before, and nothing was done."""
     def __init__(
         self,
         *,
         steering_event_id: _builtins.str = ...,
         sequence: _builtins.int = ...,
+        replayed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sequence", b"sequence", "steering_event_id", b"steering_event_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replayed", b"replayed", "sequence", b"sequence", "steering_event_id", b"steering_event_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -625,20 +649,23 @@ class RedriveRunRequest(_message.Message):
     PREVIEW_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     SUPPLY_ID_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """Required. Its id."""
     tenant: _builtins.str
-    """Required. Whose."""
+    """Whose; empty = whoever's, which is for operators."""
     node_id: _builtins.str
     """The node; empty = every node that failed."""
     reason: _builtins.str
-    """Required. Who and why."""
+    """Why, for the record."""
     preview: _builtins.bool
     """Only tell what would be touched and what it would cost."""
     request_id: _builtins.str
     """Id of this command: a repeat changes nothing."""
     supply_id: _builtins.str
     """Serve it by this Supply from now on; empty = as the policy chooses."""
+    actor: _builtins.str
+    """Who asks for it: the id of a key, or a name. For the record."""
     @_builtins.property
     def input(self) -> _struct_pb2.Struct:
         """Fields of its input that change; they are merged into it."""
@@ -654,10 +681,11 @@ class RedriveRunRequest(_message.Message):
         preview: _builtins.bool = ...,
         request_id: _builtins.str = ...,
         supply_id: _builtins.str = ...,
+        actor: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input", b"input", "node_id", b"node_id", "preview", b"preview", "reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "supply_id", b"supply_id", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "input", b"input", "node_id", b"node_id", "preview", b"preview", "reason", b"reason", "request_id", b"request_id", "run_id", b"run_id", "supply_id", b"supply_id", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -672,6 +700,9 @@ class RedriveRunResponse(_message.Message):
     RUN_FIELD_NUMBER: _builtins.int
     AFFECTED_NODES_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    replayed: _builtins.bool
+    """True when that command had been applied before, and nothing was done."""
     @_builtins.property
     def run(self) -> _run_pb2.Run:
         """The Run after it, or as it is."""
@@ -690,10 +721,11 @@ class RedriveRunResponse(_message.Message):
         run: _run_pb2.Run | None = ...,
         affected_nodes: _abc.Iterable[Global___AffectedNode] | None = ...,
         cost: _money_pb2.Money | None = ...,
+        replayed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_nodes", b"affected_nodes", "cost", b"cost", "run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["affected_nodes", b"affected_nodes", "cost", b"cost", "replayed", b"replayed", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
