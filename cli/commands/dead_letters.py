@@ -1,4 +1,4 @@
-"""`pointsman dead-letters`: the case files of nodes past their retries."""
+"""`pointsman dead-letters`: the case files of nodes that ended without a result."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -202,6 +202,9 @@ _code("rejected_by_review", "content/request", NO, 422, "A person rejected what 
 _code("fan_out_stopped", "request/request", NO, 422, "More items of a map failed than it tolerates",
       "Read the errors of its items, mend their cause, and redrive the map. The category is that of the last error.",
       "the fan-out stopped: 3 items failed, 2 are tolerated", "GATE-3")
+_code("dependency_missing", "request/request", NO, 422, "What the node needs ended without a result",
+      "Mend and redrive the node that the message names: this one begins with it.",
+      "needs film, which will not be there: content_rejected: the provider refused the prompt", "DLQ-1")
 
 # --- Providers: the request -------------------------------------------------------------------------------------------
 _code("invalid_request", "request/request", NO, 422, "The provider refused a parameter",

@@ -12,7 +12,7 @@ from services.runs.domain.judging import Facts
 from services.runs.domain.memos import Memo
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Draft, Event, Node, Order, Run, RunState
-from services.runs.domain.task_view import Estimate, Held, HeldMinutes, Refused, Settled, TaskView
+from services.runs.domain.task_view import Estimate, Held, HeldMinutes, Level, Refused, Settled, TaskView
 
 
 class Runs(Protocol):
@@ -122,8 +122,11 @@ class Desks(Protocol):
 class Routing(Protocol):
     """Where nodes are served."""
 
-    async def validate(self, tenant: str, order: Order) -> Estimate:
-        """What such an order may cost at worst. Raises the Fault that would keep it from ever being served."""
+    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
+        """What such an order may cost at worst, by that Supply alone where one is named.
+
+        Raises the Fault that would keep it from ever being served.
+        """
         ...
 
     async def submit(self, plan: Plan, run: Run, node: Node) -> None:
@@ -199,6 +202,10 @@ class Budgets(Protocol):
 
         With none the Hold is given back, and an id that was never held is closed to holding.
         """
+        ...
+
+    async def level(self, budget_id: str) -> Level:
+        """How that budget stands now. Fault not_found."""
         ...
 
     async def raise_limit(

@@ -36,6 +36,8 @@ class FilmRouting(OpenRouting):
         if request.validate_only:
             if request.model == "unknown":
                 raise Fault.of("model_not_published", "model 'unknown' is not published")
+            if request.options.supply_id == "nobody":
+                raise Fault.invalid(("/options/supply_id", "'nobody' is not bound to the model; name one of a/one"))
             worst = Money(currency_code="CNY", units=2)
             estimate = routing_service_pb2.Estimate(worst_cost=worst, max_attempts=2)
             return routing_service_pb2.SubmitTaskResponse(estimate=estimate)

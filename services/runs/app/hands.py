@@ -10,9 +10,10 @@ from typing import TypeVar
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.kernel.world import World
+from services.runs.app.check_change import passing
 from services.runs.app.examine_artifacts import Inspector
-from services.runs.app.hold_minutes import PASSING, Minutes
-from services.runs.domain import asking, hearing, memos
+from services.runs.app.hold_minutes import Minutes
+from services.runs.domain import asking, event_data, hearing, memos
 from services.runs.domain.alerting import beyond, hard_limit, soft_limit
 from services.runs.domain.engine import Act, Deed
 from services.runs.domain.money import attempts_that_fit, order_of
@@ -50,6 +51,7 @@ class Hands:
             Deed.EXAMINE: self._examine,
             Deed.PAUSE: self._pause,
             Deed.UNPAUSE: self._unpause,
+            Deed.RAISE: self._raise,
         }
 
     async def do(self, plan: Plan, run: Run, act: Act, tasks: Mapping[str, TaskView]) -> Drafts:
@@ -67,7 +69,7 @@ class Hands:
         try:
             await self._routing.submit(plan, run, node)
         except Fault as fault:
-            if fault.retryable or fault.code in PASSING:
+            if passing(fault):
                 raise
             return hearing.refused(plan, run, node, failure_of(fault), self._world.clock.now())
         return hearing.submitted(run, node)
@@ -108,9 +110,9 @@ class Hands:
         if drafts := await self._remembered(plan, run, node):
             return drafts
         try:
-            estimate = await self._routing.validate(run.tenant, order_of(plan, run, node))
+            estimate = await self._routing.validate(run.tenant, order_of(plan, run, node), node.supply)
         except Fault as fault:
-            if fault.retryable or fault.code in PASSING:
+            if passing(fault):
                 raise
             await self._let_go(plan, node, fault.code)
             return hearing.refused(plan, run, node, failure_of(fault), now())
@@ -123,7 +125,7 @@ class Hands:
         try:
             answer = await self._reserve(plan, run, node, cost, attempts)
         except Fault as fault:
-            if fault.retryable or fault.code in PASSING:
+            if passing(fault):
                 raise
             if fault.code != "conflict":  # no rate, no such budget: somebody has to look
                 never = Refused(run.budget_id, "budget", "cost", f"no money can be held: {fault.message}")
@@ -223,6 +225,21 @@ class Hands:
     async def _unpause(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
         await self._routing.pause([node.task_id], False)
         return ()
+
+    async def _raise(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
+        """Tell the ledger what a person decided; the decision's id makes a repeat harmless."""
+        asked = next(asked for asked in run.raising if asked.node == node.id)
+        limit = event_data.money(asked.limit) if asked.dimension == "cost" else asked.limit[asked.dimension]
+        assert limit is not None, "who raises a limit says to what"
+        try:
+            said = f"{asked.who}: {asked.comment}"
+            await self._budgets.raise_limit(asked.budget_id, asked.dimension, limit, said, asked.review_id)
+        except Fault as fault:
+            if passing(fault):
+                raise
+            if fault.code != "already_exists":  # or it was told before, and somebody has changed another limit since
+                return hearing.not_raised(asked, fault.message)
+        return hearing.raised(asked)
 
     async def _tell_soft(self, run: Run, reached: Sequence[str]) -> None:
         """The ledger names each budget once, and so are operators told."""

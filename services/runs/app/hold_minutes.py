@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
+from services.runs.app.check_change import passing
 from services.runs.domain import asking, minutes
 from services.runs.domain.alerting import hard_limit, soft_limit
 from services.runs.domain.engine import Act, Deed
@@ -12,9 +13,6 @@ from services.runs.domain.plan import Plan
 from services.runs.domain.run import Draft, Run
 from services.runs.domain.task_view import HeldMinutes, Refused, Settled
 from services.runs.ports import Alerts, Budgets
-
-PASSING = frozenset({"internal", "deadline_exceeded", "cancelled"})
-"""Codes of what another moment mends, beside all that is retryable."""
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +38,7 @@ class Minutes:
         try:
             answer = await self._ask(plan, run, act, due.minutes)
         except Fault as fault:
-            if fault.retryable or fault.code in PASSING:
+            if passing(fault):
                 raise
             if fault.code == "conflict":  # it was closed since: the question is over by now
                 return ()

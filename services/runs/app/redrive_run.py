@@ -1,22 +1,20 @@
 """Run nodes again, on the same node with all its history, or tell what that would touch and cost (DLQ-1, STALE-1)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
+from services.runs.app.check_change import outlooks, refuse_change
 from services.runs.app.command_run import Desk, refuse_clash
 from services.runs.app.find_run import find_run
 from services.runs.app.plans import Plans
 from services.runs.domain import amounts, commands
 from services.runs.domain.ending import stopping
-from services.runs.domain.expressions import Unresolved
 from services.runs.domain.history import applied
-from services.runs.domain.inputs import prepared
-from services.runs.domain.money import order_of
-from services.runs.domain.plan import Kind
-from services.runs.domain.run import Draft, Node, Run, RunState
+from services.runs.domain.plan import Kind, Plan
+from services.runs.domain.run import Draft, Run, RunState
 from services.runs.domain.staleness import touched
 
 
@@ -47,7 +45,7 @@ async def redrive_run(
     """(the Run, at work again; what that reaches; whether that command had been applied before).
 
     Faults: not_found for a node that is not there, conflict for one that is at work or a Run that has nothing to
-    redrive, validation_failed for a change without a node.
+    redrive, validation_failed for a change without a node, or one with which nobody could serve it.
     """
     before = await find_run(desk.runs, tenant, run_id)
     refuse_clash(before, asked.command_id)
@@ -55,11 +53,11 @@ async def redrive_run(
 
     def decide(run: Run) -> Sequence[Draft]:
         _refuse_late(desk, plans, run)
-        targets = _targets(run, asked)
+        plan = plans.of(run)
         return commands.redriven(
-            plans.of(run),
+            plan,
             run,
-            targets,
+            _targets(plan, run, asked),
             asked.reason,
             who=asked.who,
             changes=asked.input,
@@ -78,7 +76,7 @@ def _refuse_late(desk: Desk, plans: Plans, run: Run) -> None:
         raise Fault.of("conflict", f"{why}: nothing of run {run.id} can be made any more; make a new run")
 
 
-def _targets(run: Run, asked: Redrive) -> list[str]:
+def _targets(plan: Plan, run: Run, asked: Redrive) -> list[str]:
     if run.production is None and run.state not in (RunState.FAILED, RunState.TIMED_OUT):
         raise Fault.of("conflict", f"run {run.id} is {run.state}; a single generation is redriven after it has failed")
     if run.state is RunState.CANCELLED or run.cancel_requested:
@@ -92,19 +90,21 @@ def _targets(run: Run, asked: Redrive) -> list[str]:
     node = run.nodes.get(asked.node)
     if node is None:
         raise Fault.of("not_found", f"run {run.id} has no node {asked.node!r}")
-    if reason := commands.why_not_redriven(node):
+    if (asked.input or asked.supply) and (reason := commands.why_not_changed(node)):
+        raise Fault.invalid(("/node", reason))
+    if reason := commands.why_not_redriven(node) or commands.what_is_missing(plan, run, node):
         raise Fault.of("conflict", reason)
     return [asked.node]
 
 
 async def preview(desk: Desk, plans: Plans, run: Run, asked: Redrive) -> list[Touched]:
-    """What a redrive would reach, in the order of the graph, with the most that it may cost."""
+    """What a redrive would reach, in the order of the graph, with the most that it may cost. Faults as for one."""
     plan = plans.of(run)
     _refuse_late(desk, plans, run)
-    targets = _targets(run, asked)
+    targets = _targets(plan, run, asked)
     drafts = commands.redriven(plan, run, targets, "", changes=asked.input, supply=asked.supply)
     after = applied(run, drafts, desk.world.clock.now())
-    again = list(drafts[-1].data["nodes"])
+    again, changed = list(drafts[-1].data["nodes"]), list(drafts[-1].data["changed"])
     stale: dict[str, None] = {}
     kept: dict[str, None] = {}
     for target in targets:
@@ -112,27 +112,12 @@ async def preview(desk: Desk, plans: Plans, run: Run, asked: Redrive) -> list[To
         stale |= dict.fromkeys(finished)
         kept |= dict.fromkeys(later)
     effects = {**dict.fromkeys(kept, "kept"), **dict.fromkeys(stale, "stale"), **dict.fromkeys(again, "redriven")}
-    return [
-        Touched(name, effects[name], await _cost(desk, plans, after, after.nodes[name], effects[name]))
-        for name in run.nodes
-        if name in effects
-    ]
-
-
-async def _cost(desk: Desk, plans: Plans, run: Run, node: Node, effect: str) -> Money | None:
-    """What one more Task of that node may cost at worst; nothing for what makes nothing or would begin anyway."""
-    plan = plans.of(run)
-    if effect == "kept" or plan.spec(node.id).kind is not Kind.GENERATE or node.items:
-        return None
-    try:
-        given = run.order.input if plan.single else prepared(plan, run, node)[0]
-    except Unresolved:  # what it names is made again too: it was much like this
-        given = dict(node.input)
-    try:
-        estimate = await desk.routing.validate(run.tenant, order_of(plan, run, replace(node, input=given)))
-    except Fault:
-        return None
-    return estimate.worst
+    lively = [name for name in run.nodes if effects.get(name, "kept") != "kept"]
+    made = [name for name in lively if plan.spec(name).kind is Kind.GENERATE]
+    told = await outlooks(desk.routing, plan, after, dict.fromkeys([*made, *changed]))
+    refuse_change(told, changed)
+    costs = {name: told[name].worst for name in made}
+    return [Touched(name, effects[name], costs.get(name)) for name in run.nodes if name in effects]
 
 
 def total(reached: Sequence[Touched]) -> Money | None:

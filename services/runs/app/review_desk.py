@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from libs.faults.fault import Fault
+from services.runs.app.check_change import outlooks, refuse_change
 from services.runs.app.command_run import Desk
 from services.runs.app.plans import Plans
 from services.runs.app.recording import insist
-from services.runs.domain import asking, commands, deciding, event_data
+from services.runs.domain import asking, commands, deciding
 from services.runs.domain.deciding import Verdict
 from services.runs.domain.desks import DeadLetter, Review, ReviewState
+from services.runs.domain.history import applied
 from services.runs.domain.run import Decision, Draft, Question, Run
 from services.runs.ports import Budgets, Desks
 
@@ -52,10 +54,10 @@ class ReviewDesk:
         return await self._find(tenant, review_id)
 
     async def decide(self, tenant: str, review_id: str, verdict: Verdict, subject_hash: str) -> Review:
-        """The review, decided. Deciding alike twice is harmless.
+        """The review, decided. Deciding alike twice is harmless. What is wrong is told before anything is on record.
 
         Faults: not_found; conflict for a review that is over or whose subject is another by now (GATE-2);
-        validation_failed for a decision that is not possible here or lacks what it needs.
+        validation_failed for a decision that is not possible here, lacks what it needs, or could not be carried out.
         """
         review = await self._find(tenant, review_id)
         if review.state is ReviewState.DECIDED and (review.decision, review.decider) == (verdict.decision, verdict.who):
@@ -68,8 +70,7 @@ class ReviewDesk:
         asked = _open(run, review)
         if wrong := deciding.complaint(asked, verdict, run):
             raise Fault.invalid(wrong)
-        if verdict.decision is Decision.RAISE_BUDGET:
-            await self._raise(asked, verdict)
+        await self._refuse_what_cannot_be(run, asked, verdict)
 
         def decide(run: Run) -> Sequence[Draft]:
             asked = _open(run, review)
@@ -109,12 +110,22 @@ class ReviewDesk:
             raise Fault.of("not_found", f"run {review.run_id!r} does not exist")
         return run
 
-    async def _raise(self, asked: Question, verdict: Verdict) -> None:
-        dimension = asked.dimension or "cost"
-        limit = event_data.money(verdict.budget) if dimension == "cost" else verdict.limits[dimension]
-        assert limit is not None, "a complaint was made of a missing one"
-        level, reason = asking.level_of(asked), f"{verdict.who}: {verdict.comment}"
-        await self._budgets.raise_limit(level, dimension, limit, reason, asked.id)
+    async def _refuse_what_cannot_be(self, run: Run, asked: Question, verdict: Verdict) -> None:
+        """Ask those who will have to carry it out: routing for a change, the ledger for a limit."""
+        if verdict.decision is Decision.RAISE_BUDGET:
+            level = await self._budgets.level(asking.level_of(asked))
+            if wrong := deciding.limit_complaint(asked, verdict, level):
+                raise Fault.invalid(wrong)
+        elif verdict.decision in deciding.MADE_AGAIN:
+            plan = self._plans.of(run)
+            drafts = deciding.decided(plan, run, asked, verdict)
+            after = applied(run, drafts, self._desk.world.clock.now())
+            changed = drafts[-1].data["changed"]
+            for name in changed:
+                if missing := commands.what_is_missing(plan, after, after.nodes[name]):
+                    raise Fault.invalid((deciding.NODE, missing))
+            told = await outlooks(self._desk.routing, plan, after, changed, deciding.NODE)
+            refuse_change(told, changed)
 
 
 def _open(run: Run, review: Review) -> Question:

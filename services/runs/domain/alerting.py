@@ -43,7 +43,7 @@ def alerts_of(before: Run, drafts: Sequence[Draft]) -> Iterator[Alert]:
 def _anomaly(before: Run, data: Data) -> Iterator[Alert]:
     hold = before.nodes[data["node"]].hold
     subject = hold.budget_id if hold is not None else before.budget_id or before.id
-    said = f"{data['node']} may be charged twice, {data['who']} decided: {data['cause']}"
+    said = f"{data['node']} may be charged twice, {data['who'] or 'nobody'} decided: {data['cause']}"
     yield Alert("cost_anomaly", "high", subject, said, before.id)
 
 

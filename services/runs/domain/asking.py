@@ -205,13 +205,21 @@ def _span(asked: Question, to: str) -> timedelta:
     return max(span, timedelta(days=1)) if to == asked.assignee else span
 
 
-def withdrawn(run: Run, cause: str, *, only: Sequence[str] | None = None) -> tuple[Draft, ...]:
-    """Questions that nobody needs to answer any more."""
-    return tuple(
-        Draft("review_withdrawn", {"review_id": asked.id, "node": asked.node, "cause": cause})
-        for asked in run.asked.values()
-        if only is None or asked.id in only
-    )
+def withdrawn(run: Run, cause: str, *, only: Sequence[str] | None = None, who: str = "") -> tuple[Draft, ...]:
+    """Questions that nobody needs to answer any more. A charge in doubt is noted before it is forgotten (COST-12)."""
+    drafts: list[Draft] = []
+    for asked in run.asked.values():
+        if only is None or asked.id in only:
+            if asked.kind == "charge_doubt":
+                drafts.append(doubted(run.nodes[asked.node], f"{asked.cause}; {cause}", who))
+            drafts.append(Draft("review_withdrawn", {"review_id": asked.id, "node": asked.node, "cause": cause}))
+    return tuple(drafts)
+
+
+def doubted(node: Node, cause: str, who: str) -> Draft:
+    """A charge that may have doubled is on record, whatever was decided about it (RUN-6)."""
+    told = {"node": node.id, "cause": cause, "who": who, "amount": event_data.money_json(node.cost)}
+    return Draft("cost_anomaly", told)
 
 
 def unneeded(run: Run) -> tuple[Draft, ...]:

@@ -6,7 +6,8 @@ Laws of this file:
 - a decision names who and why; what a person decided is an event (HUMAN-2).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from services.runs.domain import asking
@@ -99,7 +100,8 @@ def redriven(
         "who": who,
         **({"command_id": command_id} if command_id else {}),
     }
-    return (*asking.withdrawn(run, f"{', '.join(targets)} is redriven", only=questions), Draft("run_redriven", told))
+    cause = f"{', '.join(targets)} is redriven"
+    return (*asking.withdrawn(run, cause, only=questions, who=who), Draft("run_redriven", told))
 
 
 def _reach(plan: Plan, run: Run, targets: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -122,22 +124,26 @@ def _reach(plan: Plan, run: Run, targets: Sequence[str]) -> tuple[list[str], lis
             maps[node.parent] = None
             siblings = run.nodes[node.parent].items
             again |= dict.fromkeys(name for name in siblings if run.nodes[name].state is NodeState.CANCELLED)
-        for name in _downstream(plan, run, node.parent or node.id):
-            after = run.nodes[name]
-            if after.state in REVIVED or after.state is NodeState.WAITING_HUMAN or name in run.awaited:
-                again[name] = None
-    return list(again), list(maps), list(changed)
+        again |= dict.fromkeys(_behind(plan, run, node.parent or node.id))
+    return list(again), [name for name in maps if name not in again], list(changed)
 
 
-def _downstream(plan: Plan, run: Run, node_id: str) -> list[str]:
-    finished, later = touched(plan, run, node_id)
-    inner = [name for name in run.nodes if name in {*finished, *later}]
-    return [name for name in inner if not run.nodes[name].items]
+def _behind(plan: Plan, run: Run, node_id: str) -> Iterator[str]:
+    """What ended because of that node, or waits for a word about what it gave. An item begins with its map, which looks
+    at its list again once everything that it needs is there."""
+    awaited = run.awaited
+    for name in chain(*touched(plan, run, node_id)):
+        node = run.nodes[name]
+        if node.state in REVIVED or node.state is NodeState.WAITING_HUMAN or name in awaited:
+            yield name
+            if node.parent and run.nodes[node.parent].state is not NodeState.RUNNING:
+                yield node.parent
 
 
 def failed_nodes(run: Run) -> list[str]:
-    """What a redrive without a name is about: every node that ended without a result of its own."""
-    return [node.id for node in run.nodes.values() if node.state is NodeState.FAILED and not node.items]
+    """What a redrive without a name is about: every node that failed, of a map its items where some of them did."""
+    failed = {node.id: node for node in run.nodes.values() if node.state is NodeState.FAILED}
+    return [name for name, node in failed.items() if not failed.keys() & set(node.items)]
 
 
 def why_not_redriven(node: Node) -> str:
@@ -147,6 +153,24 @@ def why_not_redriven(node: Node) -> str:
     if node.state in AT_WORK:
         return f"node {node.id} is {node.state}; cancel the run or wait until its task has ended"
     return ""
+
+
+def what_is_missing(plan: Plan, run: Run, node: Node) -> str:
+    """ "" if what that node needs may still be there; else what is to be redriven in its place."""
+    for need in plan.spec(node.parent or node.id).needs:
+        gone = run.nodes[need]
+        if gone.state in REVIVED:
+            told = f"{node.id} needs {need}, which is {gone.state}: redrive {need}, and what needs it begins with it"
+            return what_is_missing(plan, run, gone) or told
+    return ""
+
+
+def why_not_changed(node: Node) -> str:
+    """ "" if another input or supply means something to that node."""
+    if node.kind == Kind.GENERATE or node.items:
+        return ""
+    what = "map without items as yet" if node.kind == Kind.MAP else node.kind
+    return f"{node.id} is a {what}: name a node that generates, or a map with items"
 
 
 def compensated(plan: Plan, run: Run, node_id: str, cause: str, who: str) -> Drafts:

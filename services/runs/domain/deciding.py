@@ -6,16 +6,19 @@ from decimal import Decimal
 from typing import Any
 
 from libs.kernel.canonical import plain
-from services.runs.domain import asking, commands, event_data
+from services.runs.domain import asking, commands
 from services.runs.domain.inputs import subject
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Artifact, Decision, Draft, Failure, Node, NodeState, Question, Run
 from services.runs.domain.starting import failed
+from services.runs.domain.task_view import Level
 
 Drafts = tuple[Draft, ...]
 REJECTED = "rejected_by_review"
 GOOD = frozenset({Decision.APPROVE, Decision.WAIVE})
 MADE_AGAIN = frozenset({Decision.CHANGE_INPUT, Decision.REROUTE})
+NODE = "/input/node"
+"""Where a decision names the node that it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +72,33 @@ def _raise_complaint(dimension: str, verdict: Verdict) -> tuple[str, str] | None
     return None
 
 
+def limit_complaint(asked: Question, verdict: Verdict, level: Level) -> tuple[str, str] | None:
+    """As `complaint`, of a limit that the budget as it stands could not have."""
+    dimension = asked.dimension or "cost"
+    field, limit = f"/budget/{dimension}", Decimal(verdict.limits[dimension] if dimension != "cost" else 0)
+    if verdict.budget and dimension == "cost":
+        field, limit = "/budget/amount", Decimal(verdict.budget["amount"])
+        if verdict.budget["currency"] != level.currency:
+            return "/budget/currency", f"must be the budget's, {level.currency}"
+    if limit < (used := level.used.get(dimension, 0)):
+        return field, f"must be at least {used}, which is spent and held already"
+    if limit < (soft := level.soft.get(dimension, 0)):
+        return field, f"must be at least {soft}, where the budget warns"
+    return None
+
+
 def _target_complaint(asked: Question, verdict: Verdict, run: Run) -> tuple[str, str] | None:
     if verdict.node and verdict.node not in run.nodes:
-        return "/input/node", f"there is no node {verdict.node!r} in this run"
+        return NODE, f"there is no node {verdict.node!r} in this run"
     targets = _targets(asked, verdict, run)
     if len(targets) != 1 and not verdict.node and asked.kind == "gate":
         able = ", ".join(targets[:10]) or "none"
-        return "/input/node", f"name the node that is to be made again; this review is about {able}"
+        return NODE, f"name the node that is to be made again; this review is about {able}"
     for target in targets:
-        if reason := commands.why_not_redriven(run.nodes[target]):
-            return "/input/node", reason
-    return None if targets else ("/input/node", "nothing that this review is about can be made again")
+        node = run.nodes[target]
+        if reason := commands.why_not_changed(node) or commands.why_not_redriven(node):
+            return NODE, reason
+    return None if targets else (NODE, "nothing that this review is about can be made again")
 
 
 def _targets(asked: Question, verdict: Verdict, run: Run) -> list[str]:
@@ -98,7 +117,7 @@ def decided(plan: Plan, run: Run, asked: Question, verdict: Verdict) -> Drafts:
         return _gate(plan, run, node, asked, verdict)
     told = Draft("review_decided", {"node": node.id, **_said(asked, verdict)})
     if verdict.decision in MADE_AGAIN:
-        noted = (_anomaly(node, asked, verdict),) if asked.kind == "charge_doubt" else ()
+        noted = (asking.doubted(node, asked.cause, verdict.who),) if asked.kind == "charge_doubt" else ()
         return (told, *noted, *_made_again(plan, run, asked, verdict))
     return (told, *_BY_KIND[asked.kind](plan, run, node, asked, verdict))
 
@@ -149,7 +168,7 @@ def _without(run: Run, asked: Question) -> Run:
 
 def _rejected(node: Node, verdict: Verdict) -> Draft:
     said = verdict.comment or "no remedy was named"
-    return failed(node, Failure("content", "request", False, REJECTED, f"{verdict.decision} by {verdict.who}: {said}"))
+    return failed(node, Failure.of(REJECTED, f"{verdict.decision} by {verdict.who}: {said}"))
 
 
 def _gate(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
@@ -192,13 +211,16 @@ def _canary(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict)
 
 
 def _budget(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
-    if verdict.decision in (Decision.RAISE_BUDGET, Decision.APPROVE):  # or it was raised elsewhere
-        told = {"budget_id": asking.level_of(asked), "limit": _limit_said(verdict), "who": verdict.who}
+    told = {"node": node.id, "budget_id": asking.level_of(asked), "limit": _limit_said(verdict), "who": verdict.who}
+    if verdict.decision is Decision.RAISE_BUDGET:  # the ledger is told by an act, again and again until it knows
+        more = {"dimension": asked.dimension or "cost", "review_id": asked.id, "comment": verdict.comment}
+        return (Draft("budget_raise_decided", {**told, **more}),)
+    if verdict.decision is Decision.APPROVE:  # it was raised elsewhere
         return (Draft("budget_raised", told),)
     if asking.of_minutes(asked):
         return _unlooked(plan, run, asked, verdict)
     waiting = [each for each in run.nodes.values() if each.refused_by == asked.root_cause]
-    error = Failure("request", "request", False, "budget_exhausted", asked.cause)
+    error = Failure.of("budget_exhausted", asked.cause)
     return tuple(failed(each, error, "budget") for each in waiting)
 
 
@@ -211,24 +233,18 @@ def _unlooked(plan: Plan, run: Run, asked: Question, verdict: Verdict) -> Drafts
 
 def _unpriced(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
     if verdict.decision is Decision.APPROVE:  # a price is there by now
-        return (Draft("budget_raised", {"budget_id": "", "limit": None, "who": verdict.who}),)
+        return (Draft("budget_raised", {"node": node.id, "budget_id": "", "limit": None, "who": verdict.who}),)
     waiting = [each for each in run.nodes.values() if each.refused_by == asked.root_cause]
-    error = Failure("request", "request", False, "budget_exhausted", asked.cause)
+    error = Failure.of("budget_exhausted", asked.cause)
     return tuple(failed(each, error, "budget") for each in waiting)
 
 
-def _anomaly(node: Node, asked: Question, verdict: Verdict) -> Draft:
-    """A charge that may have doubled is on record, whatever was decided about it (RUN-6)."""
-    told = {"node": node.id, "cause": asked.cause, "who": verdict.who, "amount": event_data.money_json(node.cost)}
-    return Draft("cost_anomaly", told)
-
-
 def _doubt(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
-    noted = _anomaly(node, asked, verdict)
+    noted = asking.doubted(node, asked.cause, verdict.who)
     if verdict.decision is Decision.APPROVE:
         waits = {"node": node.id, "state": "pending", "reason": "", "retry": "a person accepts a second charge"}
         return (noted, Draft("node_waiting", waits))
-    last = node.failures[-1] if node.failures else Failure("unknown", "attempt", False, "submission_unresolved", "")
+    last = node.failures[-1] if node.failures else Failure.of("submission_unresolved", "")
     return (noted, failed(node, last, "operations"))
 
 

@@ -12,7 +12,7 @@ from services.runs.domain import event_data
 from services.runs.domain.asking import ID_LENGTH
 from services.runs.domain.memos import Memo, memo_changes
 from services.runs.domain.plan import Rank
-from services.runs.domain.run import Artifact, Draft, Failure, Node, Question, Run
+from services.runs.domain.run import Artifact, Draft, Failure, Node, NodeState, Question, Run
 
 RANKS = tuple(Rank)
 """The order of the queue (HUMAN-3)."""
@@ -48,7 +48,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A node past its retries, as it was when it ended (DLQ-1)."""
+    """A node that ended without a result, as it was then (DLQ-1)."""
 
     id: str
     run_id: str
@@ -67,7 +67,8 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class DeskChanges:
-    """Records to be written with the events that cause them. `redriven`: nodes whose letters are closed, and why.
+    """Records to be written with the events that cause them. `redriven`: nodes that begin again, so that their letters
+    are closed, and why.
 
     `memos`: results that other Runs may take; `forgotten`: input hashes whose results nobody may take any more.
     """
@@ -98,8 +99,11 @@ def desk_changes(before: Run, after: Run, drafts: Sequence[Draft], now: datetime
         elif draft.kind == "node_failed" and "dead_letter" in data:
             letters.append(_letter(after, after.nodes[data["node"]], draft, now))
         elif draft.kind == "run_redriven":
-            redriven += data["nodes"]
+            redriven += [*data["nodes"], *data.get("resumed", ())]
             reason = f"{data['who']}: {data['reason']}" if data["who"] else data["reason"]
+        elif draft.kind == "node_stale" and before.nodes[data["node"]].state is NodeState.FAILED:
+            redriven.append(data["node"])
+            reason = data["cause"]
     memos, forgotten = memo_changes(before, after, drafts)
     return DeskChanges(tuple(reviews.values()), tuple(letters), tuple(redriven), reason, memos, forgotten)
 

@@ -19,9 +19,10 @@ from services.runs.domain.run import (
     Run,
     RunState,
 )
+from services.runs.domain.stranding import is_missing
 
 UNCONSUMED = "unconsumed_at_final_boundary"
-DEADLINE = Failure("request", "request", False, "deadline_exceeded", "the run's deadline has passed")
+DEADLINE = Failure.of("deadline_exceeded", "the run's deadline has passed")
 
 
 def deadline_of(plan: Plan, run: Run) -> datetime | None:
@@ -60,7 +61,7 @@ def wound_up(plan: Plan, run: Run, why: str) -> tuple[Draft, ...]:
         return tuple(Draft("node_cancelled", {"node": node.id, "reason": why}) for node in open_nodes)
     if run.asked:
         return withdrawn(run, why)
-    if open_nodes or run.reserved or any(node.hold for node in run.nodes.values()):
+    if open_nodes or run.reserved or run.raising or any(node.hold for node in run.nodes.values()):
         return ()
     if run.cancel_requested:
         return ended(run, RunState.CANCELLED, None)
@@ -106,8 +107,9 @@ def finished(run: Run) -> tuple[Draft, ...]:
     top = [node for node in run.nodes.values() if not node.parent]
     if all(node.state is NodeState.SUCCEEDED for node in top):
         return ended(run, RunState.SUCCEEDED, None)
-    failures = [node.failure for node in run.nodes.values() if node.state is NodeState.FAILED and node.failure]
+    failed = [node for node in run.nodes.values() if node.state is NodeState.FAILED and not is_missing(node)]
+    failures = [node.failure for node in failed if node.failure]
     if not failures:
         stopped = [node.id for node in top if node.state is not NodeState.SUCCEEDED]
-        failures = [Failure("request", "request", False, "conflict", f"{', '.join(stopped)} did not end with a result")]
+        failures = [Failure.of("conflict", f"{', '.join(stopped)} did not end with a result")]
     return ended(run, RunState.DEAD_LETTER, failures[-1])

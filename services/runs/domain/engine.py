@@ -31,6 +31,7 @@ from services.runs.domain.run import (
 )
 from services.runs.domain.staleness import stale
 from services.runs.domain.starting import begun
+from services.runs.domain.stranding import stranded
 from services.runs.domain.task_view import PAUSED
 
 LONGEST_CHAIN = 10_000
@@ -52,6 +53,7 @@ class Deed(StrEnum):
     EXAMINE = "examine"
     RESERVE = "reserve"
     BOOK = "book"
+    RAISE = "raise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _next(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     for rule in _RULES:
         if drafts := rule(plan, run, now):
             return drafts
-    return ending.finished(run) if hopeless(plan, run) else ()
+    return ending.finished(run) if hopeless(run) else ()
 
 
 def _single(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
@@ -129,6 +131,10 @@ def straight_on(run: Run, node: Node) -> bool:
 def _stale(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     """What begins, begins on what has finished: only a redrive can change what was begun on."""
     return stale(plan, run) if run.redrives else ()
+
+
+def _stranded(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
+    return stranded(plan, run)
 
 
 def _maps(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
@@ -156,7 +162,8 @@ def _starts(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
     return ()
 
 
-_RULES: Sequence[Callable[[Plan, Run, datetime], tuple[Draft, ...]]] = (_stale, _maps, _pressure, _starts)
+Rule = Callable[[Plan, Run, datetime], tuple[Draft, ...]]
+_RULES: Sequence[Rule] = (_stale, _stranded, _maps, _pressure, _starts)
 
 
 def acts(plan: Plan, run: Run, now: datetime) -> Iterator[Act]:
@@ -164,6 +171,7 @@ def acts(plan: Plan, run: Run, now: datetime) -> Iterator[Act]:
     if run.state in TERMINAL_STATES:
         return
     stopping = bool(ending.stopping(plan, run, now))
+    yield from (Act(Deed.RAISE, asked.node) for asked in run.raising)
     yield from _reviewing(run, stopping)
     for node in run.nodes.values():
         if node.items:
@@ -181,7 +189,7 @@ def _reviewing(run: Run, stopping: bool) -> Iterator[Act]:
     for review_id, kept in run.reserved.items():
         if kept.used is not None:
             yield Act(Deed.BOOK, kept.node, review_id)
-    if stopping or run.state is RunState.PAUSED:
+    if stopping or run.state is RunState.PAUSED or run.raising:
         return
     for review_id, due in run.due.items():
         if not due.refused_by:
@@ -203,7 +211,8 @@ def _generating(plan: Plan, run: Run, node: Node, stopping: bool) -> Iterator[Ac
             if node.state is NodeState.LEASED:  # its hand-over may have been on the way
                 yield Act(Deed.PAUSE, node.id)
         elif needs_hold(plan, node):
-            yield Act(Deed.HOLD, node.id)
+            if not run.raising:  # it would be refused by a limit that is no longer the one
+                yield Act(Deed.HOLD, node.id)
         else:
             yield Act(Deed.SUBMIT, node.id)
 

@@ -23,6 +23,7 @@ from services.runs.domain.run import (
     Failure,
     Node,
     NodeState,
+    Raising,
     Result,
     Run,
     RunState,
@@ -99,7 +100,7 @@ def held(plan: Plan, run: Run, node: Node, hold_id: str, answer: Held | Refused 
         )
     if plan.single:
         message = answer.message if isinstance(answer, Refused) else answer.reason
-        failure = Failure("request", "request", False, "budget_exhausted", message)
+        failure = Failure.of("budget_exhausted", message)
         return _over(plan, run, node, (failed(node, failure),), RunState.FAILED, failure, now)
     return _money_asked(plan, run, node, answer, now)
 
@@ -133,6 +134,21 @@ def settled(run: Run, node: Node, amount: Money | None, soft: Sequence[str]) -> 
     told = {"node": node.id, "hold_id": node.hold.id, "budget_id": node.hold.budget_id}
     drafts: Drafts = (Draft("budget_settled", {**told, "amount": event_data.money_json(amount)}),)
     return (*drafts, *(Draft("budget_soft_limit", {"budget_id": name, "node": node.id}) for name in soft))
+
+
+def raised(asked: Raising) -> Drafts:
+    """The ledger has the limit that a person decided."""
+    return (Draft("budget_raised", _limit(asked)),)
+
+
+def not_raised(asked: Raising, cause: str) -> Drafts:
+    """The ledger will never take it: whoever was refused asks again, and so a person is asked again."""
+    return (Draft("budget_not_raised", {**_limit(asked), "cause": cause}),)
+
+
+def _limit(asked: Raising) -> dict[str, Any]:
+    told = {"node": asked.node, "budget_id": asked.budget_id, "limit": dict(asked.limit)}
+    return {**told, "who": asked.who, "review_id": asked.review_id}
 
 
 def followed(plan: Plan, run: Run, node: Node, task: TaskView, findings: Sequence[Finding], now: datetime) -> Drafts:
@@ -204,7 +220,7 @@ def _cancelled(plan: Plan, run: Run, node: Node, before: Drafts, now: datetime) 
     if why or plan.single:
         drafts = (*before, Draft("node_cancelled", {"node": node.id, "reason": why or "its task was cancelled"}))
         return _over(plan, run, node, drafts, RunState.CANCELLED, None, now)
-    failure = Failure("request", "request", False, "cancelled", "its task was cancelled")
+    failure = Failure.of("cancelled", "its task was cancelled")
     return (*before, failed(node, failure))
 
 
@@ -279,7 +295,7 @@ def _doubted(plan: Plan, run: Run, node: Node, failure: Failure, now: datetime) 
 def _spoiled(node: Node, wrong: Sequence[Finding]) -> Drafts:
     """It was made and paid, and its checks say no: content is never tried again unchanged."""
     said = "; ".join(f"{finding.check}: {finding.failed}" for finding in wrong)
-    return (failed(node, Failure("content", "request", False, "check_failed", said), "content"),)
+    return (failed(node, Failure.of("check_failed", said), "content"),)
 
 
 def examined(plan: Plan, run: Run, node: Node, findings: Sequence[Finding], now: datetime) -> Drafts:

@@ -27,6 +27,7 @@ from services.runs.domain.run import (
     Node,
     NodeState,
     Order,
+    Raising,
     Reserved,
     Result,
     Run,
@@ -154,8 +155,22 @@ def _soft(run: Run, data: Data, _at: datetime) -> Run:
     return replace(run, soft=True, soft_at=tuple(dict.fromkeys((*run.soft_at, data["budget_id"]))))
 
 
-def _eased(run: Run, _data: Data, _at: datetime) -> Run:
-    return replace(_money_again(run), soft=False)
+def _raising(run: Run, data: Data, _at: datetime) -> Run:
+    asked = Raising(**{name: data[name] for name in Raising.__slots__})
+    return replace(run, raising=(*run.raising, asked))
+
+
+def _eased(run: Run, data: Data, _at: datetime) -> Run:
+    return replace(_raised(_money_again(run), data), soft=False)
+
+
+def _not_raised(run: Run, data: Data, _at: datetime) -> Run:
+    return _raised(_money_again(run), data)
+
+
+def _raised(run: Run, data: Data) -> Run:
+    left = tuple(asked for asked in run.raising if asked.review_id != data.get("review_id"))
+    return replace(run, raising=left)
 
 
 def _settled(run: Run, _data: Data, _at: datetime) -> Run:
@@ -332,7 +347,9 @@ _RUN_EVENTS: Mapping[str, Step] = {
     "node_ready": _items_ready,
     "attempt_started": _attempt_started,
     "budget_soft_limit": _soft,
+    "budget_raise_decided": _raising,
     "budget_raised": _eased,
+    "budget_not_raised": _not_raised,
     "budget_settled": _settled,
     "review_due": _due,
     "review_refused": _due_refused,

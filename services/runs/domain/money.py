@@ -1,18 +1,21 @@
 """How much of a node's budget one more try may take, and the order that it becomes (COST-9, RUN-4)."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from libs.kernel.money import Money
 from services.runs.domain.ending import deadline_of
+from services.runs.domain.merging import changed
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Node, Order, Run
 from services.runs.domain.task_view import Estimate
 
 
 def order_of(plan: Plan, run: Run, node: Node) -> Order:
-    """What routing is asked for: a node as it was claimed, or what the caller of a single generation sent."""
+    """What routing is asked for: a node as it was claimed, or what the caller of a single generation sent, with what
+    people have changed since."""
     if plan.single:
-        return run.order
+        return replace(run.order, input=changed(run.order.input, node.changes)) if node.changes else run.order
     spec = plan.spec(node.id)
     deadline = _sooner(deadline_of(plan, run), _wall_time_over(plan, node))
     return Order(spec.model, node.input, spec.degradation, spec.billing_mode, spec.priority, deadline)

@@ -12,7 +12,10 @@ from types import MappingProxyType
 
 from services.runs.domain.run import NodeState, Run
 
-MONEY_AGAIN = ("budget_raised", "budget_settled", "review_decided", "review_minutes_settled", "review_withdrawn")
+MONEY_AGAIN = (
+    "budget_raised", "budget_not_raised", "budget_settled", "review_decided", "review_minutes_settled",
+    "review_withdrawn",
+)  # fmt: skip
 """Something came free, or nobody is asked for it any more: whoever was refused asks again."""
 BEGUN = ("node_ready", "review_due")
 """Its intent is on record; of a gate, that minutes are to be held before a person is asked."""
@@ -66,6 +69,7 @@ def _rows() -> dict[tuple[NodeState, NodeState], tuple[str, ...]]:
         (failed, cancelled): (LISTED_ANEW,),
         (failed, pending): (REDRIVEN,),
         (failed, running): (REDRIVEN,),
+        (cancelled, stale): ("node_stale",),
         (cancelled, pending): (REDRIVEN,),
         (cancelled, running): (REDRIVEN,),
     }
@@ -75,7 +79,7 @@ NODE_MOVES: Mapping[tuple[NodeState, NodeState], tuple[str, ...]] = MappingProxy
 """(from, to) -> the kinds of events that lead there."""
 
 RECOVERY: Mapping[NodeState, str] = {
-    NodeState.PENDING: "begins when what it waits for is there, or ends when that never comes",
+    NodeState.PENDING: "begins when what it waits for is there, or is a case file when that never comes",
     NodeState.STALE: "begins again like a pending one",
     NodeState.LEASED: "its Hold is asked for; then its Task is handed over under the recorded id, or a person is asked",
     NodeState.RUNNING: "its Task is followed by its id; a map looks at its items",

@@ -129,8 +129,10 @@ def _cancelled(node: Node, data: Data, at: datetime) -> Node:
 
 
 def _stale(node: Node, _data: Data, _at: datetime) -> Node:
-    """What it gave for the old input is kept in `results`, paid; it will be looked at again."""
-    return replace(node, state=NodeState.STALE, waiting_reason="", finished_at=None)
+    """What it gave for the old input is kept in `results`, paid, as is why it failed; it will be looked at again."""
+    failures = (*node.failures, node.failure) if node.failure else node.failures
+    state = NodeState.STALE
+    return replace(node, state=state, waiting_reason="", failure=None, failures=failures, finished_at=None)
 
 
 def _compensating(node: Node, _data: Data, _at: datetime) -> Node:

@@ -75,7 +75,7 @@ class Look:
     def _comes(self, node_id: str) -> str:
         if node_id not in self._coming:
             node = self.run.nodes[node_id]
-            if node.state in ENDED_NODES or _never(self.plan, self.run, node_id):
+            if node.state in ENDED_NODES:
                 self._coming[node_id] = self._made_anew(node_id)
             else:
                 self._coming[node_id] = f"dependency: {node_id} is {node.state}, and what follows it may change"
@@ -133,23 +133,19 @@ def _time_to_drain(run: Run, open_now: int) -> timedelta:
     return each * open_now
 
 
-def hopeless(plan: Plan, run: Run) -> bool:
-    """Nothing is at work, nobody is asked, and nothing that has not begun ever will without help."""
-    if run.asked or run.reserved or any(node.state in AT_WORK or node.hold for node in run.nodes.values()):
+def hopeless(run: Run) -> bool:
+    """Nothing is at work, nobody is asked, and nothing is left that begins by itself.
+
+    What waits for something that will never be there has ended by then (`stranding`).
+    """
+    if run.asked or run.reserved or run.raising:
         return False
-    return not any(_may_begin_some_day(plan, run, node) for node in run.nodes.values() if node.state not in ENDED_NODES)
+    if any(node.state in AT_WORK or node.hold for node in run.nodes.values()):
+        return False
+    return not any(_may_begin_some_day(run, node) for node in run.nodes.values() if node.state not in ENDED_NODES)
 
 
-def _may_begin_some_day(plan: Plan, run: Run, node: Node) -> bool:
-    if node.state not in WAITING_TO_START:
+def _may_begin_some_day(run: Run, node: Node) -> bool:
+    if node.state not in WAITING_TO_START or not node.parent:
         return True
-    if node.parent:
-        return run.nodes[node.parent].state is NodeState.RUNNING
-    return not any(_never(plan, run, need) for need in plan.spec(node.id).needs)
-
-
-def _never(plan: Plan, run: Run, node_id: str) -> bool:
-    node = run.nodes[node_id]
-    if node.state in (NodeState.FAILED, NodeState.CANCELLED):
-        return True
-    return node.state in WAITING_TO_START and any(_never(plan, run, need) for need in plan.spec(node_id).needs)
+    return run.nodes[node.parent].state is NodeState.RUNNING

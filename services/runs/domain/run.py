@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
+from libs.faults.registry import CODES
 from libs.kernel.money import Money
 from services.runs.domain.plan import MAIN
 
@@ -93,6 +94,12 @@ class Failure:
     retryable: bool
     code: str
     message: str
+
+    @classmethod
+    def of(cls, code: str, message: str) -> Self:
+        """One of our own, with what the registry says of its code. KeyError for a code that is not in it."""
+        known = CODES[code]
+        return cls(known.category.value, known.scope.value, known.retryable, code, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +296,20 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True)
+class Raising:
+    """A limit that a person has raised, and that the ledger has not been told yet."""
+
+    review_id: str
+    node: str
+    budget_id: str
+    dimension: str
+    limit: Mapping[str, Any]
+    """As the decision said it: `{currency, amount}`, `{attempts}` or `{review_minutes}`."""
+    who: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One execution. `revision` guards writes; `last_sequence` numbers its newest event.
 
@@ -324,6 +345,8 @@ class Run:
     """By question: minutes that are held, until they are booked or free again."""
     review_minutes: int = 0
     """Booked so far."""
+    raising: tuple[Raising, ...] = ()
+    """Decided, in order; no Hold is asked for before these are done."""
     decided_at: tuple[datetime, ...] = ()
     """When people decided last, oldest first."""
     redrives: int = 0

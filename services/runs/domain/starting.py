@@ -29,8 +29,7 @@ def begun(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, ...]:
             return _gate(plan, run, node, spec, now)
         return (Draft("node_ready", {"node": node.id, "input_hash": subject_hash(plan, run, node, spec)}),)
     except Unresolved as missing:
-        error = Failure("request", "request", False, INVALID, str(missing))
-        return (failed(node, error),)
+        return (failed(node, Failure.of(INVALID, str(missing))),)
 
 
 def _generate(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, ...]:
@@ -106,11 +105,14 @@ def _gate(plan: Plan, run: Run, node: Node, spec: Spec, now: datetime) -> tuple[
 
 
 def failed(node: Node, error: Failure, desk: str = "", cost: object = None) -> Draft:
-    """The end of a node without a result; one that produced is a case file from now on (DLQ-1)."""
+    """The end of a node without a result: a case file from now on (DLQ-1).
+
+    Of a map too: only one that stopped because of its items is told by their files.
+    """
     told = {"node": node.id, "error": plain(error), "try": node.tries}
     if cost is not None:
         told["cost"] = cost
-    if node.state is not NodeState.CANCELLED and node.kind != Kind.MAP:
+    if node.state is not NodeState.CANCELLED:
         told["dead_letter"] = {"desk": desk or desk_for(error)}
     return Draft("node_failed", told)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from libs.kernel.money import Money
@@ -91,6 +92,15 @@ class Refused:
     level: str
     dimension: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How a budget stands, by dimension: what is spent and held of it, and where it warns (0 = nowhere)."""
+
+    currency: str
+    used: Mapping[str, Decimal]
+    soft: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

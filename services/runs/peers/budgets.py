@@ -1,5 +1,6 @@
 """Budgets over their stub."""
 
+from decimal import Decimal
 from typing import Any
 
 from libs.faults.fault import Fault
@@ -9,7 +10,7 @@ from libs.rpc.values import money_from_proto, money_to_proto
 from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
 from services.runs.domain.plan import Plan, Spec
-from services.runs.domain.task_view import Held, HeldMinutes, Refused, Settled
+from services.runs.domain.task_view import Held, HeldMinutes, Level, Refused, Settled
 
 TIMEOUT_S = 10.0
 KNOWN = 10_000
@@ -137,6 +138,14 @@ class BudgetsPeer:
         return Settled(tuple(reply.soft_limit_budget_ids), money_from_proto(reply.beyond.cost))
 
     @faulting
+    async def level(self, budget_id: str) -> Level:
+        """See the port."""
+        request = budget_service_pb2.GetBudgetRequest(budget_id=budget_id)
+        budget = (await self._stub.GetBudget(request, timeout=TIMEOUT_S)).budget
+        spent, held = _counted(budget.spent), _counted(budget.held)
+        return Level(budget.currency, {name: spent[name] + held[name] for name in spent}, _counted(budget.soft))
+
+    @faulting
     async def raise_limit(
         self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
     ) -> None:
@@ -156,3 +165,9 @@ class BudgetsPeer:
 
 def _refused(refusal: budget_pb2.HoldRefusal) -> Refused:
     return Refused(refusal.budget_id, refusal.level, refusal.dimension, refusal.message)
+
+
+def _counted(amounts: budget_pb2.Amounts) -> dict[str, Decimal]:
+    cost = money_from_proto(amounts.cost)
+    counted = {"attempts": Decimal(amounts.attempts), "review_minutes": Decimal(amounts.review_minutes)}
+    return {"cost": cost.amount if cost is not None else Decimal(0), **counted}

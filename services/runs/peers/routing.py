@@ -27,9 +27,9 @@ class RoutingPeer:
         self._stub: Any = RoutingServiceStub(channel)
 
     @faulting
-    async def validate(self, tenant: str, order: Order) -> Estimate:
+    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
         """See the port."""
-        request = wire.submission(tenant, order)
+        request = wire.submission(tenant, order, supply=supply)
         request.validate_only = True
         reply = await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
         return wire.estimate_from_proto(reply.estimate)

@@ -192,6 +192,8 @@ async def test_a_refused_release_is_compensated_and_mended(studio: Studio) -> No
     assert reached["cost"] == {"currency": "CNY", "amount": "2.00"}
     assert (await studio.run(run_id))["status"] == "dead_letter"
     more = {"node": "film", "input": {"fade": True}, "reason": "the fade hides it"}
+    nobody = await studio.client.post(f"/v1/runs/{run_id}/redrive", json={"node": "film", "supply": "nobody"})
+    assert check(nobody, 422, "validation_failed")["errors"][0]["pointer"] == "/supply"
     await studio.command(run_id, "redrive", "again-1", **more)
     release = await studio.asked(run_id, "release")
     again = await studio.client.post(f"/v1/runs/{run_id}/redrive", json=more, headers={"Idempotency-Key": "again-1"})

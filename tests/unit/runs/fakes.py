@@ -13,7 +13,16 @@ from services.runs.domain.judging import Facts
 from services.runs.domain.money import order_of
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Failure, Node, Order, Run
-from services.runs.domain.task_view import AttemptView, Estimate, Held, HeldMinutes, Refused, Settled, TaskView
+from services.runs.domain.task_view import (
+    AttemptView,
+    Estimate,
+    Held,
+    HeldMinutes,
+    Level,
+    Refused,
+    Settled,
+    TaskView,
+)
 
 PRICE = Money("CNY", Decimal("1.00"))
 OUT_OF_ORDER = Failure("supply", "supply", True, "provider_error", "the provider is out of order")
@@ -51,14 +60,22 @@ class FakeRouting:
     prices: list[Money] = field(default_factory=list)
     """What one attempt costs the next times that somebody asks; then, and without any, one unit."""
     unpriced: set[str] = field(default_factory=set)
+    validated: list[tuple[Order, str]] = field(default_factory=list)
+    """Every (order, Supply) that was asked about."""
     during_submit: Callable[[], Awaitable[None]] | None = None
     """What happens while a submission is on its way."""
 
-    async def validate(self, tenant: str, order: Order) -> Estimate:
-        """Accept what the model's name does not forbid; two attempts at one unit each."""
+    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
+        """Accept what the model's name does not forbid; two attempts at one unit each. Supplies begin with `a/` or
+        `b/`, and `b/small` makes no more than 10 s."""
         self.asked.append(order)
+        self.validated.append((order, supply))
         if self.away is not None:
             raise self.away
+        if supply and supply[:2] not in ("a/", "b/"):
+            raise Fault.invalid(("/options/supply_id", f"{supply!r} is not bound to model; name one of a/one, b/two"))
+        if supply == "b/small" and order.input.get("duration_s", 0) > 10:
+            return Estimate(None, 2, "no supply serves this request: b/small at SEL-5 (needs 12 s, admits 10)")
         if order.model == "unknown":
             raise Fault.of("model_not_published", "no such model")
         if order.input.get("duration_s") == 99:
@@ -149,6 +166,8 @@ class FakeBudgets:
     """What every settlement raises, if anything."""
     lost: bool = False
     """Every Hold has been given back by the time it is settled: only a correction books what it cost."""
+    deaf: Fault | None = None
+    """What every change of a limit raises, if anything."""
     told_soft: set[str] = field(default_factory=set)
     short: Fault | None = None
     """What every Hold of minutes raises, if anything."""
@@ -165,6 +184,8 @@ class FakeBudgets:
     """Holds of minutes that have ended."""
     late: set[str] = field(default_factory=set)
     """Levels whose deadline is over."""
+    raised: list[tuple[str, Decimal | int, str]] = field(default_factory=list)
+    """Every (id, limit, reason) that was told."""
 
     foreign: set[str] = field(default_factory=set)
 
@@ -261,10 +282,19 @@ class FakeBudgets:
             self.minutes[hold_id] = (budget_id, minutes)
         return Settled(self._newly_soft(budget_id.partition("/")[0]))
 
+    async def level(self, budget_id: str) -> Level:
+        """In the only currency; nothing warns."""
+        counted = {"attempts": self.attempts, "review_minutes": self.minutes}
+        used = {name: Decimal(_counted(holds, budget_id)) for name, holds in counted.items()}
+        return Level("CNY", {"cost": self._taken(budget_id), **used})
+
     async def raise_limit(
         self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
     ) -> None:
-        """The new limit of one that was made."""
+        """The new limit of one that was made, once."""
+        if self.deaf is not None:
+            raise self.deaf
+        self.raised.append((request_id, limit.amount if isinstance(limit, Money) else limit, reason))
         if isinstance(limit, int):
             self.most[budget_id, dimension] = limit
             return
@@ -307,9 +337,13 @@ class FakeExaminer:
     """Implements `ports.Examiner`: everything is a sound picture, but for what the test says."""
 
     facts: dict[str, Facts] = field(default_factory=dict)
+    refusal: Fault | None = None
+    """What everybody answers who is to read something, if anything."""
 
     async def examine(self, tenant: str, artifact: Artifact, readers: Collection[str] = ()) -> Facts:
         """What was said of it."""
+        if readers and self.refusal is not None:
+            raise self.refusal
         sound = Facts(artifact.sha256, artifact.media_type, 100, width=640, height=360)
         return self.facts.get(artifact.sha256, sound)
 

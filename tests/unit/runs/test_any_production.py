@@ -14,7 +14,15 @@ from libs.faults.fault import Fault
 from services.runs.app.command_run import cancel_run, pause_run, resume_run, steer_run
 from services.runs.app.redrive_run import Redrive, redrive_run
 from services.runs.domain.deciding import Verdict
-from services.runs.domain.run import TERMINAL_KINDS, TERMINAL_STATES, Decision, Question, Run
+from services.runs.domain.run import (
+    TERMINAL_KINDS,
+    TERMINAL_STATES,
+    WAITING_TO_START,
+    Decision,
+    NodeState,
+    Question,
+    Run,
+)
 from tests.unit.runs.fakes import DOUBTED, OUT_OF_ORDER, REFUSED, FakeRouting
 from tests.unit.runs.house import House
 from tests.unit.runs.test_productions import episode
@@ -118,8 +126,9 @@ class Fate:
 
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_a_production_keeps_its_laws(seed: int) -> None:
-    """RUN-1, RUN-6, EVENT-1, EVENT-3, STEER-3, COST-10, COST-11: gap-free, rebuilt from its events at every step, one
-    end for each life, every input consumed or superseded once, every Hold of money and of minutes settled."""
+    """RUN-1, RUN-6, EVENT-1, EVENT-3, STEER-3, COST-10, COST-11, DLQ-1: gap-free, rebuilt from its events at every
+    step, one end for each life, every input consumed or superseded once, every Hold of money and of minutes settled,
+    every failed node a case file."""
     fate = Fate(seed)
     async with asyncio.timeout(60):
         run = await fate.play()
@@ -140,7 +149,18 @@ async def test_a_production_keeps_its_laws(seed: int) -> None:
     assert set(budgets.held) == budgets.over
     assert set(budgets.minutes) == budgets.looked
     assert sum(count for _, count in budgets.minutes.values()) == run.review_minutes
+    await _lies_where_it_can_be_found(fate.house, run)
     assert sum(budgets.spent.values(), Decimal(0)) == (run.usage.cost.amount if run.usage.cost else 0)
+
+
+async def _lies_where_it_can_be_found(house: House, run: Run) -> None:
+    """DLQ-1: at its end nothing waits, and every node that failed has an open case file, a stopped map in its items."""
+    letters, _ = await house.people.letters("a", run.id, False, "", 1_000)
+    lying = {letter.node for letter, _ in letters}
+    failed = {node.id for node in run.nodes.values() if node.state is NodeState.FAILED}
+    stopped = {name for name in failed if failed & set(run.nodes[name].items)}
+    assert failed - stopped <= lying <= failed
+    assert not any(node.state in WAITING_TO_START for node in run.nodes.values())
 
 
 def _ended(kind: str) -> bool:

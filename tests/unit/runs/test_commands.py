@@ -305,6 +305,16 @@ async def test_a_late_command_stays_one_behind_many_inputs() -> None:
     assert (await pause_run(home.desk, "a", run.id, "", "p1"))[0].state is RunState.RUNNING
 
 
+async def test_what_misses_something_is_redriven_with_that() -> None:
+    """DLQ-1: by itself it would be a case file again at once; it is told what to redrive in its place."""
+    home = house()
+    home.routing.script = {"frame": [REFUSED]}
+    run = await home.carry(await home.produce(production(FRAME, GATE, CLIP)))
+    with pytest.raises(Fault, match="good needs frame, which is failed: redrive frame") as caught:
+        await home.redrive(run, "clip")
+    assert caught.value.code == "conflict"
+
+
 async def test_past_its_deadline_nothing_is_redriven() -> None:
     """DLQ-1: a redrive that could make nothing is refused, and the case file stays open."""
     home = house()

@@ -160,6 +160,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """A person rejected what was made."""
     ERROR_REASON_FAN_OUT_STOPPED: _ErrorReason.ValueType  # 68
     """More items of a map failed than it tolerates."""
+    ERROR_REASON_DEPENDENCY_MISSING: _ErrorReason.ValueType  # 69
+    """What the node needs ended without a result."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Reason of a google.rpc.ErrorInfo with domain `pointsman`, where it travels in lower snake case without the prefix.
@@ -304,4 +306,6 @@ ERROR_REASON_REJECTED_BY_REVIEW: ErrorReason.ValueType  # 67
 """A person rejected what was made."""
 ERROR_REASON_FAN_OUT_STOPPED: ErrorReason.ValueType  # 68
 """More items of a map failed than it tolerates."""
+ERROR_REASON_DEPENDENCY_MISSING: ErrorReason.ValueType  # 69
+"""What the node needs ended without a result."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

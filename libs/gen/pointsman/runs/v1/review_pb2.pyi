@@ -248,7 +248,9 @@ Global___Review: _TypeAlias = Review  # noqa: Y015
 
 @_typing.final
 class DeadLetter(_message.Message):
-    """A node that is past its retries, as a closed case file."""
+    """A node that ended without a result, as a closed case file: past its retries, never to be verified, or for ever
+    without something that it needs.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
