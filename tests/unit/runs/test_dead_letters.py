@@ -217,7 +217,7 @@ async def test_a_charge_in_doubt_is_noted_before_it_is_forgotten(kind: str, who:
 
 async def test_what_looks_again_brings_back_what_waits_for_it() -> None:
     """DLQ-1, GATE-2: a check that was looking when something before it was redriven says no; with the new subject it
-    looks again, what had been given up for it waits once more, and the files are closed. A second no is another file."""
+    looks again, what was given up for it waits once more, and the files are closed. A second no is another file."""
     home = house()
     film = {"id": "film", "kind": "generate", "model": "join", "input": {"first": "${frame.artifact}"}}
     looked = {"id": "looked", "kind": "check", "needs": ["film"], "checks": READ["checks"]}
