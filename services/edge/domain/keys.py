@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from libs.faults.fault import Fault
+from services.edge.domain.json_values import NAMED_ERRORS
 
 SECRET_BYTES = 32
 PREFIX = "pm"
@@ -70,7 +71,7 @@ def id_in(text: str) -> str | None:
     """The id that a key names, None if it is not of our making."""
     prefix, _, rest = text.partition("_")
     key_id, _, secret = rest.partition("_")
-    fits = prefix == PREFIX and key_id and secret and len(text) <= LONGEST_KEY and text.isascii()
+    fits = prefix == PREFIX and key_id.isalnum() and secret and len(text) <= LONGEST_KEY and text.isascii()
     return key_id if fits else None
 
 
@@ -124,7 +125,7 @@ def scopes_from(names: list[str], pointer: str = "/scopes") -> frozenset[Scope]:
     unknown = [index for index, name in enumerate(names) if name not in ALL_SCOPES]
     if unknown:
         reason = "is none of runs, invoke, operate, admin"
-        raise Fault.invalid(*((f"{pointer}/{index}", reason) for index in unknown))
+        raise Fault.invalid(*((f"{pointer}/{index}", reason) for index in unknown[:NAMED_ERRORS]))
     return frozenset(Scope(name) for name in names)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from libs.faults.fault import Fault
 from services.edge.app.authenticate import Authenticator
 from services.edge.domain import keys
+from services.edge.domain.json_values import NAMED_ERRORS
 from services.edge.domain.keys import ALL_SCOPES, Key, Scope
 from services.edge.store.memory import MemoryKeys
 from tests.support.worlds import START, SteeredClock
@@ -26,7 +27,9 @@ def test_a_key_names_its_id(random: bytes) -> None:
     assert len(text) >= 43 + 9
 
 
-@pytest.mark.parametrize("text", ["", "pm", "pm_", "pm_x", "pm__secret", "sk_x_y", "pm_x_é", "pm_x_" + "a" * 600])
+@pytest.mark.parametrize(
+    "text", ["", "pm", "pm_", "pm_x", "pm__secret", "sk_x_y", "pm_x_é", "pm_x_" + "a" * 600, "pm_\0_x", "pm_-_x"]
+)
 def test_what_is_no_key(text: str) -> None:
     """AUTH-1: what cannot be a key of ours is not looked up at all."""
     assert keys.id_in(text) is None
@@ -174,3 +177,11 @@ async def test_the_admin_key_may_be_any_words() -> None:
     assert (caller.tenant, caller.scopes) == ("default", ALL_SCOPES)
     authenticator.admit_admin("other words")
     assert not await authenticator.still(caller)
+
+
+def test_of_very_many_scopes_that_are_none_some_are_named() -> None:
+    """EDG-3: an answer does not grow with what is wrong."""
+    with pytest.raises(Fault) as caught:
+        keys.scopes_from(["root"] * 20_000)
+    assert [error.pointer for error in caught.value.errors][:2] == ["/scopes/0", "/scopes/1"]
+    assert len(caught.value.errors) == NAMED_ERRORS
