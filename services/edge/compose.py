@@ -196,7 +196,7 @@ class House:
         calling = Calling(MakeCall(self._calls, take, reveal), self.world, settings.body_limit_bytes)
         parts = (
             RunRoutes(self._runs, reveal, create, cancel_by_key, settings.body_limit_bytes),
-            CommandRoutes(self._runs, reveal),
+            CommandRoutes(self._runs, reveal, take),
             self._streams(),
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),

@@ -141,7 +141,7 @@ def _production(reader: Reader) -> Order:
     for name in ("model", "input", "options"):
         if reader.has(name):
             reader.refuse(name, "goes with a single request; a production says it in its nodes")
-    materials = tuple(_in_production(document, reader.errors))
+    materials = tuple(materials_within(document, PRODUCTION, reader.errors))
     callback_url, labels = _callback(reader), _labels(reader)
     reader.close()
     return Order(
@@ -155,16 +155,16 @@ def _production(reader: Reader) -> Order:
     )
 
 
-def _in_production(document: dict[str, Any], errors: list[tuple[str, str]]) -> Iterator[Material]:
+def materials_within(value: Any, root: str, errors: list[tuple[str, str]]) -> Iterator[Material]:
     """Objects that hold a material and nothing else. One whose text is an expression becomes one later."""
     count = 0
-    for place, item in _objects(document, PRODUCTION):
+    for place, item in _objects(value, root):
         if not _is_material(item):
             continue
         material = _material(item, place, "", errors)
         count += 1
         if count == MOST_MATERIALS + 1:
-            errors.append((PRODUCTION, f"must hold at most {MOST_MATERIALS} materials; upload others as artifacts"))
+            errors.append((root, f"must hold at most {MOST_MATERIALS} materials; upload others as artifacts"))
         if material is not None:
             yield material
 

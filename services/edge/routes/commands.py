@@ -1,13 +1,16 @@
 """/v1/runs/{id}: steer, pause, resume and redrive. The Idempotency-Key of each is the id of the command (RUN-8)."""
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.responses import Response
 
 from libs.kernel.canonical import digest
 from services.edge.app.reveal import Reveal
+from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import queries, run_shapes, shapes
 from services.edge.domain.decisions import Command, Redrive
+from services.edge.domain.orders import INPUT, materials_within
 from services.edge.ports import Runs
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import read_object, read_reason
@@ -23,6 +26,7 @@ from services.edge.routes.operations import (
     Parameter,
 )
 
+DATA = "/data"
 STEER_BODY_BYTES = 256 * 1024
 REDRIVERS = USERS | OPERATORS
 STEER_SCHEMA: dict[str, Any] = {
@@ -52,9 +56,10 @@ REDRIVE_SCHEMA: dict[str, Any] = {
 class CommandRoutes:
     """The handlers with what they need."""
 
-    def __init__(self, runs: Runs, reveal: Reveal) -> None:
+    def __init__(self, runs: Runs, reveal: Reveal, take_materials: TakeMaterials) -> None:
         self._runs = runs
         self._reveal = reveal
+        self._take_materials = take_materials
 
     async def pause(self, asked: Asked) -> Response:
         """202 with the Run, paused."""
@@ -80,8 +85,10 @@ class CommandRoutes:
             body.refuse("data", "must hold `text`, which is appended, or `value`, which replaces")
         elif "text" in data and not isinstance(data["text"], str):
             body.nested("data").refuse("text", "must be a text")
+        materials = tuple(materials_within(data, DATA, body.errors))
         body.finish()
         command = _command(asked, "steer", [kind, data])
+        data = await self._take_materials(asked.caller, data, materials, DATA)
         return _taken(*await self._runs.steer(asked.tenant, asked.path("run_id"), kind, data, command))
 
     async def redrive(self, asked: Asked) -> Response:
@@ -104,8 +111,11 @@ class CommandRoutes:
             supply=body.text("supply", longest=200),
             preview=preview,
         )
+        materials = tuple(materials_within(wanted.input or {}, INPUT, body.errors))
         body.finish()
         command = _command(asked, "redrive", wanted)
+        if materials:
+            wanted = replace(wanted, input=await self._take_materials(asked.caller, wanted.input or {}, materials))
         if asked.caller.operator:
             return await self._runs.redrive("", asked.path("run_id"), wanted, command)
         reached, replayed = await self._runs.redrive(asked.tenant, asked.path("run_id"), wanted, command)
@@ -117,6 +127,7 @@ class CommandRoutes:
         one = "/v1/runs/{run_id}"
         key = Parameter("Idempotency-Key", "The id of the command: a repeat of it changes nothing.", where="header")
         codes = ("malformed_request", "not_found", "run_terminal", "validation_failed", "idempotency_conflict")
+        taking = (*codes, "url_not_allowed", "material_unreachable")
         json = frozenset({JSON})
         return (
             Operation(
@@ -130,17 +141,18 @@ class CommandRoutes:
             ),
             Operation(
                 "steerRun", "POST", f"{one}/steer", self.steer, "Give an input to a Run under way.", USERS, 202,
-                run_shapes.Steered, takes=STEER_SCHEMA, types=json, parameters=(key,), codes=(*codes, "quota_exceeded"),
+                run_shapes.Steered, takes=STEER_SCHEMA, types=json, parameters=(key,),
+                codes=(*taking, "quota_exceeded"),
             ),
             Operation(
                 "redriveRun", "POST", f"{one}/redrive", self.redrive,
                 "Run nodes again, on the same nodes with all their history; operators those of any tenant.", REDRIVERS,
-                202, shapes.Run, takes=REDRIVE_SCHEMA, types=json, parameters=(key,), codes=(*codes, "conflict"),
+                202, shapes.Run, takes=REDRIVE_SCHEMA, types=json, parameters=(key,), codes=(*taking, "conflict"),
             ),
             Operation(
                 "previewRedrive", "POST", f"{one}/redrive/preview", self.preview,
                 "Tell which nodes a redrive would reach and what that may cost; nothing runs.", REDRIVERS,
-                answer=run_shapes.Redriven, takes=REDRIVE_SCHEMA, types=json, codes=(*codes, "conflict"),
+                answer=run_shapes.Redriven, takes=REDRIVE_SCHEMA, types=json, codes=(*taking, "conflict"),
             ),
         )  # fmt: skip
 

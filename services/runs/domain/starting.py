@@ -6,6 +6,7 @@ from datetime import datetime
 from libs.kernel.canonical import digest, plain
 from services.runs.domain import maps
 from services.runs.domain.asking import question
+from services.runs.domain.belongings import not_its_own
 from services.runs.domain.expressions import Unresolved
 from services.runs.domain.history import applied
 from services.runs.domain.inputs import current_hash, namespace, prepared, subject, subject_hash
@@ -36,6 +37,9 @@ def _generate(plan: Plan, run: Run, node: Node, now: datetime) -> tuple[Draft, .
     steered = applied(run, list(_consumed(plan, run, node, "", now)), now)
     asked = replace(steered.nodes[node.id], fewer=False)
     value, input_hash = whole = prepared(plan, steered, asked)
+    if strange := not_its_own(steered, value):
+        reason = f"the input names artifact {strange}, which the run was not given: write the material as an object"
+        return (failed(node, Failure("request", "request", False, INVALID, reason)),)
     if run.soft and plan.spec(node.id).worth is not ValueClass.HERO:  # past a soft limit fewer variants do (COST-10)
         value, input_hash = prepared(plan, steered, replace(asked, fewer=True))
     task_id = task_id_of(run, node, input_hash)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -271,3 +272,22 @@ async def test_the_log_tells_whose_request_was_refused(edge: EdgeHouse) -> None:
         log.removeHandler(watch)
         log.setLevel(before)
     assert [(told["tenant"], told["key_id"]) for told in seen] == [("studio", key_id)]
+
+
+@pytest.mark.parametrize(
+    "path, body, pointer",
+    [
+        ("redrive", {"node": "main", "input": {"reference_images": [{"artifact": "0" * 64}]}}, "/input"),
+        ("redrive/preview", {"node": "main", "input": {"reference_images": [{"artifact": "0" * 64}]}}, "/input"),
+        ("steer", {"kind": "look", "data": {"value": {"reference_images": [{"artifact": "0" * 64}]}}}, "/data/value"),
+    ],
+)
+async def test_a_command_brings_no_file_of_others(
+    edge: EdgeHouse, path: str, body: dict[str, Any], pointer: str
+) -> None:
+    """AUTH-1: what a command brings is judged as what an order brings."""
+    user = await edge.user()
+    edge.runs.add("r1")
+    answer = await user.post(f"/v1/runs/r1/{path}", json=body)
+    told = [{"pointer": f"{pointer}/reference_images/0/artifact", "reason": "no such artifact"}]
+    assert (answer.status_code, answer.json()["errors"]) == (422, told)
