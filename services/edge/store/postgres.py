@@ -1,11 +1,16 @@
-"""Keys, owners and counts in PostgreSQL."""
+"""Keys, owners and counts in PostgreSQL.
 
-from collections.abc import Iterable, Mapping
+Rows of which there may be any number go into a statement as arrays: it takes 32,767 parameters and no more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import BigInteger, ColumnElement, DateTime, Text, cast, delete, func, insert, literal, select, update
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as insert_once
+from sqlalchemy.types import TypeEngine
 
 from libs.store.database import Database
 from services.edge.domain.keys import Kept, Key, Scope
@@ -76,10 +81,13 @@ class PostgresOwners:
 
     async def add(self, tenant: str, digests: Iterable[str], now: datetime) -> None:
         """See the port."""
-        rows = [{"tenant": tenant, "sha256": digest, "created_at": now} for digest in sorted(digests)]
-        if rows:
-            async with self._database.unit() as tx:
-                await tx.execute(insert_once(artifact_owners).values(rows).on_conflict_do_nothing())
+        owned = sorted(digests)
+        if not owned:
+            return
+        rows = select(literal(tenant), _each(owned, Text), literal(now, DateTime(timezone=True)))
+        added = insert_once(artifact_owners).from_select(["tenant", "sha256", "created_at"], rows)
+        async with self._database.unit() as tx:
+            await tx.execute(added.on_conflict_do_nothing())
 
     async def owns(self, tenant: str, digest: str) -> bool:
         """See the port."""
@@ -102,15 +110,14 @@ class PostgresCounts:
     async def exchange(self, replica: str, minute: int, requests: Mapping[str, int]) -> Mapping[str, int]:
         """See the port."""
         table = request_counts
-        rows = [
-            {"minute": minute, "tenant": tenant, "replica": replica, "requests": count}
-            for tenant, count in sorted(requests.items())
-        ]
+        tenants = sorted(requests)
+        counts = [requests[tenant] for tenant in tenants]
+        rows = select(literal(minute), _each(tenants, Text), literal(replica), _each(counts, BigInteger))
         others = select(table.c.tenant, func.sum(table.c.requests).label("requests"))
         others = others.where(table.c.minute == minute, table.c.replica != replica).group_by(table.c.tenant)
         async with self._database.unit() as tx:
-            if rows:
-                written = insert_once(table).values(rows)
+            if tenants:
+                written = insert_once(table).from_select(["minute", "tenant", "replica", "requests"], rows)
                 counted = {"requests": written.excluded.requests}
                 await tx.execute(written.on_conflict_do_update(index_elements=list(table.primary_key), set_=counted))
             found = {row.tenant: int(row.requests) for row in (await tx.execute(others)).all()}
@@ -119,6 +126,11 @@ class PostgresCounts:
                 await tx.execute(delete(table).where(table.c.minute < minute - LEFT_BEHIND))
                 self._cleaned = minute
         return found
+
+
+def _each(values: Sequence[Any], kind: type[TypeEngine[Any]]) -> ColumnElement[Any]:
+    """A row for each value; several of these in one SELECT go side by side."""
+    return func.unnest(cast(values, ARRAY(kind)))
 
 
 def _key(row: Any) -> Key:

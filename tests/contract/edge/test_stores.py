@@ -83,6 +83,13 @@ async def test_owners_are_told_apart(stores: tuple[Keys, Owners]) -> None:
     await owners.ping()
 
 
+async def test_very_many_artifacts_are_owned_at_once(stores: tuple[Keys, Owners]) -> None:
+    """AUTH-1: one page of productions shows more artifacts than a statement has parameters."""
+    _, owners = stores
+    await owners.add("a", [f"d{number}" for number in range(12_000)], START)
+    assert await owners.owns("a", "d11999")
+
+
 async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
     """OPS-7: the migrated schema and the declared tables are the same."""
     await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)
@@ -132,3 +139,10 @@ async def test_replicas_learn_what_others_let_in(counts: RequestCounts) -> None:
     assert await counts.exchange("r2", 101, {"a": 1}) == {}
     assert await counts.exchange("r1", 200, {}) == {}
     assert await counts.exchange("r9", 100, {}) in ({}, {"a": 9, "b": 1}), "old minutes may be gone"
+
+
+async def test_very_many_tenants_are_counted_at_once(counts: RequestCounts) -> None:
+    """AUTH-2: one replica serves more tenants in a minute than a statement has parameters."""
+    told = {f"t{number}": number + 1 for number in range(9_000)}
+    await counts.exchange("r1", 100, told)
+    assert await counts.exchange("r2", 100, {}) == told
