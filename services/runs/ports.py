@@ -69,9 +69,11 @@ class Runs(Protocol):
         """Events with a sequence above `after`, in order."""
         ...
 
-    async def histories(self, since: datetime, kinds: Collection[str], size: int) -> list[list[Event]]:
+    async def histories(
+        self, since: datetime, kinds: Collection[str], size: int, most_events: int
+    ) -> list[list[Event]]:
         """The events of those kinds of each Run that was created since then and whose history is whole, oldest Run
-        first; of the newest `size` Runs at most."""
+        first; of the newest `size` Runs at most, and of none behind which newer ones had `most_events` of any kind."""
         ...
 
     async def memo(self, tenant: str, input_hash: str, besides: str) -> Memo | None:

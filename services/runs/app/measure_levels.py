@@ -16,6 +16,8 @@ from services.runs.ports import Alerts, Runs
 
 LINK = "/v1/operator/slo"
 MOST_RUNS = 1_000
+MOST_EVENTS = 100_000
+"""A production alone may have some ten thousand, and all are in memory at once."""
 WATCHED = timedelta(hours=24)
 REBUILT = 20
 LONGEST_HISTORY = 100_000
@@ -36,7 +38,7 @@ class Levels:
 
 
 class Measure:
-    """Reads at most the newest `MOST_RUNS` Runs."""
+    """Reads at most the newest `MOST_RUNS` Runs, and no further back than `MOST_EVENTS` events."""
 
     def __init__(self, runs: Runs, alerts: Alerts, world: World, metrics: Metrics) -> None:
         self._runs = runs
@@ -47,7 +49,7 @@ class Measure:
     async def levels(self, window: timedelta) -> Levels:
         """The figures of that time up to now."""
         since = self._world.clock.now() - window
-        histories = await self._runs.histories(since, KINDS, MOST_RUNS)
+        histories = await self._runs.histories(since, KINDS, MOST_RUNS, MOST_EVENTS)
         figures, outcomes = service_levels(histories)
         ended = [events[0].run_id for events in histories if events[-1].kind in TERMINAL_KINDS.values()]
         newest = ended[-REBUILT:]

@@ -126,9 +126,16 @@ class MemoryRuns:
         """See the port."""
         return [event for event in self._events.get(run_id, ()) if event.sequence > after][:size]
 
-    async def histories(self, since: datetime, kinds: Collection[str], size: int) -> list[list[Event]]:
+    async def histories(
+        self, since: datetime, kinds: Collection[str], size: int, most_events: int
+    ) -> list[list[Event]]:
         """See the port."""
-        newest = (self._events[run_id] for run_id in sorted(self._runs)[-size:])
+        newest: list[list[Event]] = []
+        told = 0
+        for run_id in sorted(self._runs, reverse=True)[:size]:
+            if told < most_events:
+                newest.insert(0, self._events[run_id])
+            told += self._events[run_id][-1].sequence
         whole = (events for events in newest if events[0].sequence == 1 and events[0].created_at >= since)
         return [[event for event in events if event.kind in kinds] for events in whole]
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_once
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -126,11 +126,16 @@ class PostgresRuns:
             rows = (await tx.execute(query.order_by(run_events.c.sequence).limit(size))).all()
         return [_event(row) for row in rows]
 
-    async def histories(self, since: datetime, kinds: Collection[str], size: int) -> list[list[Event]]:
+    async def histories(
+        self, since: datetime, kinds: Collection[str], size: int, most_events: int
+    ) -> list[list[Event]]:
         """See the port."""
-        newest = select(runs.c.id).order_by(runs.c.id.desc()).limit(size).subquery()
+        looked = select(runs.c.id, runs.c.last_sequence).order_by(runs.c.id.desc()).limit(size).subquery()
+        so_far = func.sum(looked.c.last_sequence).over(order_by=looked.c.id.desc())
+        newest = select(looked.c.id, (so_far - looked.c.last_sequence).label("before")).subquery()
         first = run_events.alias()
         begun = (first.c.run_id == newest.c.id) & (first.c.sequence == 1) & (first.c.created_at >= since)
+        begun &= newest.c.before < most_events
         query = select(run_events).select_from(
             newest.join(first, begun).join(run_events, run_events.c.run_id == newest.c.id)
         )

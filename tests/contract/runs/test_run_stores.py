@@ -266,18 +266,21 @@ async def test_silent_runs_are_found(runs: Runs) -> None:
 
 
 async def test_histories_are_of_runs_created_since(runs: Runs) -> None:
-    """SLO-1: the events of some kinds, Run by Run, of the newest Runs at most; not of older and of pruned ones."""
+    """SLO-1: the events of some kinds, Run by Run, of the newest Runs at most; not of older and of pruned ones, nor of
+    those behind which newer ones have very many."""
     for run_id in ("r1", "r2", "r3"):
         await ended(runs, run_id, "run_completed", START)
     kinds = ("run_created", "run_completed")
-    found = await runs.histories(START, kinds, 9)
+    found = await runs.histories(START, kinds, 9, 99)
     assert [[(event.run_id, event.kind) for event in events] for events in found] == [
         [(run_id, kind) for kind in kinds] for run_id in ("r1", "r2", "r3")
     ]
-    assert [events[0].run_id for events in await runs.histories(START, kinds, 2)] == ["r2", "r3"]
-    assert await runs.histories(START + timedelta(seconds=1), kinds, 9) == []
+    assert [events[0].run_id for events in await runs.histories(START, kinds, 2, 99)] == ["r2", "r3"]
+    for most_events, names in ((1, ["r3"]), (3, ["r3"]), (4, ["r2", "r3"]), (7, ["r1", "r2", "r3"])):
+        assert [events[0].run_id for events in await runs.histories(START, kinds, 9, most_events)] == names
+    assert await runs.histories(START + timedelta(seconds=1), kinds, 9, 99) == []
     await runs.prune(START + timedelta(seconds=1), 1)
-    assert [events[0].run_id for events in await runs.histories(START, kinds, 9)] == ["r2", "r3"]
+    assert [events[0].run_id for events in await runs.histories(START, kinds, 9, 99)] == ["r2", "r3"]
 
 
 async def test_migrations_say_what_the_tables_are(pg_url: str) -> None:
