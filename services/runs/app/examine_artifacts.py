@@ -7,7 +7,7 @@ from libs.faults.fault import Fault
 from services.runs.app.check_change import passing
 from services.runs.domain import judging
 from services.runs.domain.expressions import Unresolved, resolve
-from services.runs.domain.inputs import looked_at, scope_of
+from services.runs.domain.inputs import looked_at, own, scope_of
 from services.runs.domain.judging import SOUND, Facts
 from services.runs.domain.plan import Check, Plan
 from services.runs.domain.run import Artifact, Node, Run
@@ -59,7 +59,10 @@ class Inspector:
 
 def _resolved(plan: Plan, run: Run, node: Node, declared: Sequence[Check]) -> list[Check]:
     scope = scope_of(plan, run, node)
-    return [replace(check, argument=resolve(check.argument, scope)) for check in declared]
+    return [
+        replace(check, argument=own(run, f"{check.name} of {node.id}", resolve(check.argument, scope)))
+        for check in declared
+    ]
 
 
 def _judged(name: str, facts: Facts, checks: Sequence[Check], others: dict[str, Facts]) -> list[Finding]:

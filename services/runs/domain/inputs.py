@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from libs.kernel.canonical import digest
+from services.runs.domain.belongings import not_its_own
 from services.runs.domain.expressions import Given, Made, Scope, Unresolved, digests_in, resolve, resolved_input
 from services.runs.domain.fan_out import items_of
 from services.runs.domain.merging import changed, fewer_variants, input_hash, steered
@@ -75,10 +76,19 @@ def subject(plan: Plan, run: Run, node: Node) -> tuple[Any, tuple[Artifact, ...]
     given = tuple(artifact for need in spec.needs for artifact in run.nodes[need].artifacts)
     if spec.subject is None:
         return {need: [artifact.sha256 for artifact in run.nodes[need].artifacts] for need in spec.needs}, given
-    value = resolve(spec.subject, scope_of(plan, run, node))
+    value = own(run, f"subject of {node.id}", resolve(spec.subject, scope_of(plan, run, node)))
     known = {artifact.sha256: artifact for artifact in given}
     named = tuple(known.get(sha256) or Artifact(sha256, "", 0) for sha256 in digests_in(value))
     return value, named or given
+
+
+def own(run: Run, place: str, value: Any) -> Any:
+    """The value, if the files that it names are the Run's own; else Unresolved, telling the place."""
+    if strange := not_its_own(run, value):
+        raise Unresolved(
+            place, f"names artifact {strange}, which the run was not given: write the material as an object"
+        )
+    return value
 
 
 def current_hash(plan: Plan, run: Run, node: Node) -> str:
@@ -106,7 +116,7 @@ def looked_at(plan: Plan, run: Run, node: Node) -> tuple[tuple[str, tuple[Artifa
     needed = (run.nodes[need] for need in spec.needs)
     flat = (child for each in needed for child in ([run.nodes[name] for name in each.items] or [each]))
     makers = [each for each in flat if each.state is NodeState.SUCCEEDED and each.artifacts]
-    named = () if spec.subject is None else digests_in(resolve(spec.subject, scope_of(plan, run, node)))
+    named = () if spec.subject is None else digests_in(subject(plan, run, node)[0])
     if not named:
         return tuple((each.id, each.artifacts) for each in makers)
     made = {artifact.sha256: (each.id, artifact) for each in reversed(makers) for artifact in each.artifacts}

@@ -77,3 +77,27 @@ async def test_what_a_command_brings_was_judged_with_it() -> None:
     run = await home.redrive(run, "like", input={"reference_images": [other]})
     assert home.routing.orders["like"].input["reference_images"] == [other]
     assert run.state is RunState.SUCCEEDED
+
+
+@pytest.mark.parametrize("kind", ["gate", "check"])
+async def test_a_subject_shows_no_file_of_others(kind: str) -> None:
+    """AUTH-1, GATE-1: nor is one looked at, or read, that only an expression named."""
+    home = house()
+    node = {"id": "looked", "kind": kind, "subject": {"artifact": "${inputs.it}"}}
+    if kind == "check":
+        node["checks"] = ["decodes"]
+    run = await home.carry(await home.produce(production(node, inputs={"it": DIGEST})))
+    failure = run.nodes["looked"].failure
+    assert failure is not None
+    assert (failure.code, DIGEST in failure.message) == ("validation_failed", True)
+    assert await home.reviews(run) == []
+
+
+async def test_nothing_is_compared_with_a_file_of_others() -> None:
+    """AUTH-1: what a check would tell of a likeness, it would tell of that file."""
+    home = house()
+    alike = {"similar_to": {"artifact": "${inputs.it}"}}
+    run = await home.carry(await home.produce(production({**FRAME, "checks": [alike]}, inputs={"it": DIGEST})))
+    failure = run.nodes["frame"].failure
+    assert failure is not None
+    assert (failure.code, "was not given" in failure.message) == ("check_failed", True)
