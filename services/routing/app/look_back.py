@@ -39,27 +39,29 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one Supply's records say of all that a Task may have sent there; `attempt` has the token that it has."""
+    """What one Supply's records say of all that a Task may have sent there; what was found has its token and number."""
 
     attempt: Attempt
     said: Reconciled
+    number: int = 0
 
 
 async def look_back(desk: Desk, task: Task) -> None:
     """Ask every Supply that may have it, and go on by what they say."""
     catalog = await desk.catalog.newest()
     answers = await asyncio.gather(*(look_at(desk, catalog, task, each) for each in await _tries(desk, catalog, task)))
-    found = next((answer for answer in answers if answer.said.verdict == "accepted"), None)
+    found = max(answers, key=lambda answer: answer.number, default=None)
     untold = next((answer for answer in answers if answer.said.verdict == "unknown"), None)
     now = desk.now()
-    if found is not None:
+    if found is not None and found.number:  # the newest of several: the one before it had failed
         await _adopt(desk, catalog, task, found)
     elif untold is None:
         await desk.store.save(Write(task, transitions.undoubted(task, now), now))
     else:
         reason = f"uncertain: the database was put back, {untold.attempt.supply} may have it: {untold.said.evidence}"
+        pause_s = LOOK_PAUSE_S * (1 + 4 * desk.chance())  # many may be in doubt, and ask one list
         if now < _arrived(catalog, task, untold.attempt) + PATIENCE:
-            await desk.store.save(Write(task, transitions.waiting(task, reason, desk.in_s(LOOK_PAUSE_S)), now))
+            await desk.store.save(Write(task, transitions.waiting(task, reason, desk.in_s(pause_s)), now))
         else:
             await _doubt(desk, catalog, task, untold.attempt, reason)
     desk.bell.ring()
@@ -77,7 +79,7 @@ async def look_at(desk: Desk, catalog: Catalog, task: Task, attempt: Attempt) ->
         except Fault as error:
             said = Reconciled("unknown", evidence=f"it did not answer ({error.code})")
         if said.verdict == "accepted" and said.provider_task_id:
-            return Answer(named, said)
+            return Answer(named, said, number)
         if said.verdict != "not_accepted":  # an acceptance without a name is none that could be followed
             told = Answer(attempt, replace(said, verdict="unknown"))
     return told

@@ -13,6 +13,7 @@ from services.routing.app.cancel_task import cancel_task
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.app.restores import KeepLife, declare_over, declare_restored
 from services.routing.app.submit_task import Submission, submit_task
+from services.routing.domain.attempts import fault
 from services.routing.domain.doubt import PATIENCE, SLACK, Life, was_put_back
 from services.routing.domain.request import Request
 from services.routing.domain.task import AttemptState, TaskState
@@ -91,6 +92,20 @@ async def test_the_attempt_that_goes_on_is_found_and_not_the_one_that_had_failed
     assert task.attempts[0].supply == "b/clip"
     assert len({item.client_token for item in task.attempts}) == len(task.attempts)
     assert all(play.provider.sends(item.client_token) == 1 for item in task.attempts)
+
+
+async def test_of_two_jobs_the_newest_goes_on() -> None:
+    """ATT-1, ATT-6: the first had been taken and had failed, and its Supply still lists it; the second is at work."""
+    play, backup = await backed_up()
+    failure = fault("provider_error", "it broke", "supply", "supply", True)
+    play.provider.polls = [Polled("failed", failure=failure), *[Polled("running")] * 5]
+    await play.pass_time(6)
+    assert sent(play) == 2
+    again = await put_back(play, backup)
+    await again.pass_time(60)
+    task = await again.task()
+    assert (task.state, sent(play)) == (TaskState.SUCCEEDED, 2)
+    assert [item.supply for item in task.attempts] == ["b/clip"]
 
 
 async def test_what_nobody_can_tell_waits_for_a_person() -> None:
