@@ -309,6 +309,16 @@ async def test_open_circuits_end_a_call_at_once():
         assert (await play.call()).state == 3
 
 
+async def test_who_is_well_and_passed_over_is_named():
+    """SYN-6: that the only other supply is too dear, or disabled, is what somebody can do something about."""
+    shut = chat_supply("b/talk", admin=Admin.DISABLED)
+    async with house(chat_supply("a/talk"), shut) as play:
+        play.health.supplies = {"a/talk": HealthView("circuit_open", cooldown_until=play.clock.now())}
+        fault = await play.refused()
+        assert fault.code == "circuit_open_all"
+        assert "passed over: b/talk: " in fault.message
+
+
 async def test_a_breakers_cooldown_is_waited_for_under_wait():
     """SYN-3: the wait for the breaker is stall time, and the call is served when it is over."""
     async with house(chat_supply("a/talk"), quota_full="wait") as play:

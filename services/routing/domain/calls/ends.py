@@ -82,8 +82,10 @@ def waiting(decision: Decision, holds: Holds, now: datetime) -> Fault:
     full = [fate for fate in fates if fate.supply in holds or fate.step in ("SEL-9", "ATT-3a")]
     if ill and not full:
         words = f"the circuit of {'every supply' if len(ill) > 1 else ill[0].supply} is open: {_words(ill, holds)}"
+        words += _passed_over(fates, ill, holds)
         return _unavailable("circuit_open_all", words, fates, holds, _later_ms(decision.retry_at, now))
     words = f"{len(full)} {'supplies are' if len(full) != 1 else 'supply is'} full: {_words(full, holds)}"
+    words += _passed_over(fates, full, holds)
     return _unavailable("quota_full", words, fates, holds, _later_ms(decision.retry_at, now))
 
 
@@ -136,6 +138,12 @@ def _words(fates: Sequence[Fate], holds: Holds) -> str:
     return "; ".join(
         f"{fate.supply}: {holds[fate.supply].reason if fate.supply in holds else _reason(fate)}" for fate in fates
     )
+
+
+def _passed_over(fates: Sequence[Fate], named: Sequence[Fate], holds: Holds) -> str:
+    """Who else there is, and why not: a supply that is well and too dear is what a caller can do something about."""
+    rest = [fate for fate in fates if fate not in named and fate.fate == "dropped"]
+    return f"; passed over: {_words(rest, holds)}" if rest else ""
 
 
 def _reason(fate: Fate) -> str:
