@@ -76,6 +76,7 @@ PARKED = frozenset({"capacity", "health", "model", "price", "quota"})
 """First words of the reasons that a Task is parked with."""
 HELD = "pause: no attempt begins until it is resumed"
 FOLLOWED = "pause: its attempt is followed to its end, and no other begins until it is resumed"
+CANCELLING = "cancel: its attempt is followed to its end, and no other begins"
 """What a paused Task tells: see `Task.told_reason`."""
 TERMINAL_TASKS = frozenset(state for state, moves in TASK_MOVES.items() if not moves)
 TERMINAL_ATTEMPTS = frozenset(state for state, moves in ATTEMPT_MOVES.items() if not moves)
@@ -252,7 +253,7 @@ class Task:
         if self.paused and self.state is TaskState.QUEUED:
             return HELD
         if self.paused and self.state is TaskState.RUNNING:
-            return self.waiting_reason or FOLLOWED
+            return self.waiting_reason or (CANCELLING if self.cancel_requested else FOLLOWED)
         return self.waiting_reason
 
     @property

@@ -7,7 +7,7 @@ from services.routing.app.cancel_task import cancel_task
 from services.routing.app.explain_task import explain_task
 from services.routing.app.pause_tasks import pause_tasks
 from services.routing.domain import transitions
-from services.routing.domain.task import FOLLOWED, HELD, TaskState
+from services.routing.domain.task import CANCELLING, FOLLOWED, HELD, TaskState
 from services.routing.ports import Polled
 from tests.unit.routing.dispatch_fakes import Stage, stage
 from tests.unit.routing.dispatch_offers import catalog, supply
@@ -98,6 +98,17 @@ async def test_a_paused_task_is_cancelled_at_once():
     await cancel_task(play.desk, "t1", "")
     await play.work()
     assert (await play.task()).state is TaskState.CANCELLED
+
+
+async def test_a_cancelled_job_that_its_provider_goes_on_with_says_so():
+    """ATT-8, RUN-1a: a Run holds its Tasks before it cancels them; nobody is told to resume what is to end."""
+    play = stage()
+    play.provider.polls = [Polled("running")] * 3
+    await play.submit()
+    await play.work()
+    await pause(play, "t1")
+    await cancel_task(play.desk, "t1", "")
+    assert (await play.task()).told_reason == CANCELLING
 
 
 async def test_the_window_goes_on_counting():
