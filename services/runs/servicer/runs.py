@@ -70,7 +70,7 @@ class RunsServicer(RunsServiceServicer):
             production=production,
             budget_id=request.budget_id,
             key=request.idempotency_key,
-            fingerprint=request.fingerprint,
+            fingerprint=wire.fingerprint_of(request) if request.idempotency_key else "",
         )
         self._wakes.created()
         return pb.CreateRunResponse(run=self._told(run), replayed=replayed)

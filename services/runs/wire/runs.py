@@ -1,12 +1,14 @@
 """Proto <-> domain, and nothing else."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from libs.faults.failures import failure_from_proto, failure_to_proto, sentence
 from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
+from libs.kernel.canonical import digest, plain
 from libs.kernel.money import Money
 from libs.rpc.values import (
     money_from_proto,
@@ -49,6 +51,16 @@ def order_from_proto(request: runs_service_pb2.CreateRunRequest) -> Order:
         deadline=time_from_proto(options.deadline_time),
         callback_url=request.callback_url,
     )
+
+
+def fingerprint_of(request: runs_service_pb2.CreateRunRequest) -> str:
+    """What a key is bound to: the caller's own fingerprint, or that of the order where it says none (IDEM-1).
+
+    A deadline is a time, which a caller works out anew for each repeat, so it does not count.
+    """
+    order = order_from_proto(request)
+    told = {"production": production_from_proto(request), "labels": dict(request.labels), "budget": request.budget_id}
+    return request.fingerprint or digest([plain(replace(order, deadline=None)), told])
 
 
 def production_from_proto(request: runs_service_pb2.CreateRunRequest) -> dict[str, Any] | None:

@@ -46,3 +46,17 @@ def test_an_order_is_kept_only_as_far_as_a_run_can_bear() -> None:
     with pytest.raises(Fault, match="without its materials") as caught:
         wire.refuse_oversize(runs_service_pb2.CreateRunRequest(input=struct_from({"prompt": borne + borne})))
     assert caught.value.code == "payload_too_large"
+
+
+def test_a_key_is_bound_to_the_order_where_the_caller_says_no_fingerprint() -> None:
+    """IDEM-1: over gRPC too another order under a key is refused; a repeat with a later deadline is the same order."""
+    order = runs_service_pb2.CreateRunRequest(model="clip", input=struct_from({"prompt": "a"}), idempotency_key="k")
+    later = runs_service_pb2.CreateRunRequest()
+    later.CopyFrom(order)
+    later.options.deadline_time.FromSeconds(1)
+    other = runs_service_pb2.CreateRunRequest(model="clip", input=struct_from({"prompt": "b"}), idempotency_key="k")
+    labelled = runs_service_pb2.CreateRunRequest(model="clip", input=struct_from({"prompt": "a"}), labels={"act": "1"})
+    prints = [wire.fingerprint_of(each) for each in (order, later, other, labelled)]
+    assert (prints[0] == prints[1], len(set(prints))) == (True, 3)
+    order.fingerprint = "its own"
+    assert wire.fingerprint_of(order) == "its own"
