@@ -11,8 +11,9 @@ from tests.simulation.world import Planted
 
 SEEDS = (*range(1, 17), 65, 82)
 """65 had a Task come to life behind its cancelled Run, 82 a decision by the prices of another revision."""
-PRODUCING = (54, 58, 61)
-"""54 and 58 had a Task reported missing that another replica had just begun."""
+PRODUCING = (54, 58, 61, 115)
+"""54 and 58 had a Task reported missing that another replica had just begun, 115 a process that began while the
+database was away and never sent anything."""
 SLOW = Mood("slow", {"slow_taken": 1.0})
 DYING_ADAPTER = Temper(0.5, {"kill": 1.0, "mood": 1.0}, (SLOW,), {"provider_adapter": 1.0})
 

@@ -18,6 +18,9 @@ from services.routing.ports.restoring import Mark
 
 log = logging.getLogger(__name__)
 
+AGAIN_S = 1.0
+"""How long a start waits before it asks a database again that does not answer."""
+
 
 async def declare_restored(desk: Desk, backup_at: datetime) -> int:
     """An operator says so: how many Tasks are looked up before they are sent. What came after the backup, by the clock,
@@ -63,11 +66,23 @@ class KeepLife:
         self._last: Life | None = None
 
     async def begin(self) -> None:
-        """Look before anything is sent. The mark is read first: others may beat meanwhile."""
-        await self._look(self._mark.read())
-        if self._told is not None:
-            now = self._desk.now()
-            await _put_back(self._desk, self._told, now, now)
+        """Look before anything is sent, once the database answers. The mark is read first: others beat meanwhile."""
+        marked = self._mark.read()
+        while not await self._begun(marked):
+            await self._desk.world.clock.sleep(AGAIN_S)
+
+    async def _begun(self, marked: Life | None) -> bool:
+        try:
+            await self._look(marked)
+            if self._told is not None:
+                now = self._desk.now()
+                await _put_back(self._desk, self._told, now, now)
+        except Fault as fault:
+            if fault.code != "governance_backend_down":
+                raise
+            log.warning("nothing is sent before the database answers: %s", fault.message)
+            return False
+        return True
 
     async def tick(self) -> None:
         """One beat. A database that went back under a living process is noticed too."""

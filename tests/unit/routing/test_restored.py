@@ -1,8 +1,9 @@
 """A database that was put back to a backup: what may have been sent since is looked up, and never paid twice."""
 
+import asyncio
 import copy
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from libs.faults.fault import Fault
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
-from services.routing.app.restores import KeepLife, declare_over, declare_restored
+from services.routing.app.restores import AGAIN_S, KeepLife, declare_over, declare_restored
 from services.routing.app.submit_task import Submission, submit_task
 from services.routing.domain.attempts import fault
 from services.routing.domain.doubt import PATIENCE, SLACK, Life, was_put_back
@@ -20,9 +21,11 @@ from services.routing.domain.task import AttemptState, TaskState
 from services.routing.ports import Polled
 from services.routing.ports.alerts import AlertQuery
 from services.routing.store.life_file import LifeFile, NoMark
+from services.routing.store.tasks_memory import MemoryTasks
 from tests.support.worlds import START
 from tests.unit.routing.dispatch_fakes import Stage, stage
 from tests.unit.routing.dispatch_offers import MODEL, catalog, supply
+from tests.unit.routing.test_dispatch_adversity import turns
 
 BROKEN = Fault.of("provider_error", "the provider answered 500")
 PATIENT_S = PATIENCE.total_seconds() + 40
@@ -273,6 +276,31 @@ async def test_a_life_that_remembers_less_than_its_mark_was_put_back(tmp_path: P
     assert doubt is not None
     assert (doubt.since, doubt.until) == (START, again.clock.now())
     assert [item.backup_at for item in again.desk.restores] == [START]
+
+
+class Away(MemoryTasks):
+    """A store that does not answer the first questions about its life."""
+
+    silent = 2
+
+    async def life(self, database: str, now: datetime) -> Life:
+        """See the port."""
+        if self.silent:
+            self.silent -= 1
+            raise Fault.of("governance_backend_down", "the database does not answer")
+        return await super().life(database, now)
+
+
+async def test_a_start_waits_for_the_database_instead_of_sending_blindly() -> None:
+    """ATT-5: nor does it fail: whoever begins while the database is away looks as soon as it answers."""
+    play = stage(store=Away())
+    beginning = asyncio.ensure_future(KeepLife(play.desk, NoMark(), START).begin())
+    for _ in range(Away.silent):
+        await turns()
+        assert not beginning.done()
+        play.clock.advance(AGAIN_S)
+    await beginning
+    assert [item.backup_at for item in play.desk.restores] == [START]
 
 
 async def test_other_databases_and_other_folders_are_no_restore(tmp_path: Path) -> None:
