@@ -18,8 +18,11 @@ def money(value: Data | None) -> Money | None:
 
 
 def money_json(value: Money | None) -> dict[str, str] | None:
-    """The inverse of `money`, exact: every digit stays."""
-    return None if value is None else {"currency": value.currency, "amount": format(value.amount, "f")}
+    """The inverse of `money`, exact: every digit stays, but for zeros beyond two decimals."""
+    if value is None:
+        return None
+    whole, _, part = format(value.amount, "f").partition(".")
+    return {"currency": value.currency, "amount": f"{whole}.{part.rstrip('0'):0<2}"}
 
 
 def time(value: str | datetime | None) -> datetime | None:

@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
 
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from libs.rpc.values import struct_from
 from pointsman.routing.v1 import task_pb2
 from pointsman.runs.v1 import runs_service_pb2
-from services.runs.domain import hearing
+from services.runs.domain import event_data, hearing
 from services.runs.domain.history import applied
 from services.runs.domain.plan import MAIN
 from services.runs.domain.reading.production import single_plan
@@ -60,3 +62,15 @@ def test_a_key_is_bound_to_the_order_where_the_caller_says_no_fingerprint() -> N
     assert (prints[0] == prints[1], len(set(prints))) == (True, 3)
     order.fingerprint = "its own"
     assert wire.fingerprint_of(order) == "its own"
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [("3.000000000", "3.00"), ("0", "0.00"), ("100", "100.00"), ("0.120000001", "0.120000001"), ("-4.5", "-4.50")],
+)
+def test_money_is_told_in_one_way(amount: str, told: str) -> None:
+    """EDG-4: events spell an amount as the Run does, and lose no digit of it."""
+    money = Money("CNY", Decimal(amount))
+    spelt = event_data.money_json(money)
+    assert spelt == {"currency": "CNY", "amount": told} == money.to_json()
+    assert event_data.money(spelt) == money
