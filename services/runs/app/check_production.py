@@ -5,12 +5,14 @@ Laws of this file:
 - what expressions will give is known only later: it is judged when a node begins.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from libs.faults.fault import Fault
+from services.runs.app.judge_orders import Answer, is_away, judged
 from services.runs.domain.expressions import Malformed, expressions
-from services.runs.domain.plan import Kind, Plan, Spec
+from services.runs.domain.plan import Kind, Plan
 from services.runs.domain.reading.fields import ROOT, pointer_to
 from services.runs.domain.reading.production import Reading, read_document
 from services.runs.domain.run import Order
@@ -42,7 +44,65 @@ async def _known_elsewhere(
     parent = reading.budget.parent if reading.budget is not None else ""
     if parent and not await budgets.usable(parent, tenant):
         yield f"{ROOT}/budget/parent", f"there is no budget {parent!r} for this tenant"
-    told = [pointer for pointer, _ in reading.faults]
+    questions = list(_questions(reading))
+    answers = await judged(routing, tenant, [question.order for question in questions])
+    for question, answer in zip(questions, answers, strict=True):
+        for field, reason in question.objections(answer):
+            yield question.pointer + field, reason
+    if away := next((answer for answer in answers if is_away(answer)), None):
+        raise away
+
+
+@dataclass(frozen=True, slots=True)
+class _OfInput:
+    """Its model must be one that the tenant may use, take what is said of its input, and have a price.
+
+    `whole`: nothing of the input is left to expressions.
+    """
+
+    pointer: str
+    order: Order
+    whole: bool
+
+    def objections(self, answer: Answer) -> Iterator[tuple[str, str]]:
+        """(field of the node, reason)."""
+        if isinstance(answer, Fault):
+            if is_away(answer):
+                return
+            if answer.code != "validation_failed":
+                yield "/model", answer.message
+            for error in answer.errors:
+                root, _, rest = error.pointer.removeprefix("/").partition("/")
+                said = rest.partition("/")[0] in self.order.input
+                # What is not said may come from an expression: that it lacks is known only where there is none.
+                if root == "options" or (root == "input" and (self.whole or said)):
+                    yield error.pointer, error.reason
+        elif answer is not None and answer.worst is None and not answer.passing and self.whole:
+            yield "/model", f"{self.order.model} has no price: {answer.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _OfReader:
+    """A model must be able to read for a check."""
+
+    pointer: str
+    order: Order
+
+    def objections(self, answer: Answer) -> Iterator[tuple[str, str]]:
+        """("", why it cannot)."""
+        model = self.order.model
+        if isinstance(answer, Fault):
+            if is_away(answer):
+                return
+            wrong_kind = answer.code == "validation_failed"
+            yield "", f"{model} reads no text: name a public model of kind ocr" if wrong_kind else answer.message
+        elif answer is not None and answer.worst is None and not answer.passing:
+            yield "", f"{model} has no price: {answer.reason}"
+
+
+def _questions(reading: Reading) -> Iterator[_OfInput | _OfReader]:
+    """What routing is to say of the document, in its order."""
+    told = _spoilt(pointer for pointer, _ in reading.faults)
     for node in reading.declared:
         spec, pointer, raw = node.spec, node.pointer, node.raw
         if spec is not None and spec.kind is Kind.MAP:
@@ -50,43 +110,26 @@ async def _known_elsewhere(
         if spec is None:
             continue
         if spec.model:
-            async for field, reason in _of_input(routing, tenant, spec, _spoilt(pointer, told)):
-                yield pointer + field, reason
+            spoilt = told.get(pointer, ())
+            said = {
+                name: value
+                for name, value in spec.input.items()
+                if pointer_to("", name)[1:] not in spoilt and _literal(value)
+            }
+            order = Order(spec.model, said, spec.degradation, spec.billing_mode)
+            yield _OfInput(pointer, order, len(said) == len(spec.input))
         for field, model in _readers(raw):
-            if reason := await _of_reader(routing, tenant, model):
-                yield pointer + field, reason
+            yield _OfReader(pointer + field, Order(model, ANY_PICTURE))
 
 
-def _spoilt(pointer: str, told: Sequence[str]) -> frozenset[str]:
-    """The fields of a node's input with which something is wrong already."""
-    below = f"{pointer}/input/"
-    return frozenset(at.removeprefix(below).partition("/")[0] for at in told if at.startswith(below))
-
-
-async def _of_input(
-    routing: Routing, tenant: str, spec: Spec, spoilt: frozenset[str]
-) -> AsyncIterator[tuple[str, str]]:
-    """(field of the node, reason): its model must be one that the tenant may use, take what is said of its input, and
-    have a price."""
-    said = {
-        name: value for name, value in spec.input.items() if pointer_to("", name)[1:] not in spoilt and _literal(value)
-    }
-    whole = len(said) == len(spec.input)
-    try:
-        estimate = await routing.validate(tenant, Order(spec.model, said, spec.degradation, spec.billing_mode))
-    except Fault as fault:
-        if fault.retryable:
-            raise
-        if fault.code != "validation_failed":
-            yield "/model", fault.message
-        for error in fault.errors:
-            root, _, rest = error.pointer.removeprefix("/").partition("/")
-            # What is not said may come from an expression: that it lacks is known only where there is none.
-            if root == "options" or (root == "input" and (whole or rest.partition("/")[0] in said)):
-                yield error.pointer, error.reason
-        return
-    if estimate.worst is None and not estimate.passing and whole:
-        yield "/model", f"{spec.model} has no price: {estimate.reason}"
+def _spoilt(told: Iterable[str]) -> Mapping[str, set[str]]:
+    """By node, the fields of its input with which something is wrong already."""
+    found: dict[str, set[str]] = {}
+    for at in told:
+        node, inside, below = at.partition("/input/")
+        if inside:
+            found.setdefault(node, set()).add(below.partition("/")[0])
+    return found
 
 
 def _literal(value: Any) -> bool:
@@ -107,17 +150,3 @@ def _readers(raw: Any) -> list[tuple[str, str]]:
         if isinstance(model, str) and model:
             found.append((f"/checks/{index}/text/model", model))
     return found
-
-
-async def _of_reader(routing: Routing, tenant: str, model: str) -> str:
-    """Why that model cannot read for a check; "" if it can."""
-    try:
-        estimate = await routing.validate(tenant, Order(model, ANY_PICTURE))
-    except Fault as fault:
-        if fault.retryable:
-            raise
-        wrong_kind = fault.code == "validation_failed"
-        return f"{model} reads no text: name a public model of kind ocr" if wrong_kind else fault.message
-    if estimate.worst is None and not estimate.passing:
-        return f"{model} has no price: {estimate.reason}"
-    return ""

@@ -1,8 +1,17 @@
 """A production that cannot be is refused at once, with everything that is known to be wrong with it (RUN-3)."""
 
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
 from libs.faults.fault import Fault
+from services.runs.app.judge_orders import ASKING_AT_ONCE
+from services.runs.domain.run import Order
+from services.runs.domain.task_view import Estimate
+from tests.unit.runs.fakes import FakeRouting
+from tests.unit.runs.house import House
 from tests.unit.runs.test_gates import CLIP, FRAME, GATE, fan_out, house, production, shots
 
 
@@ -68,3 +77,66 @@ async def test_what_is_known_is_told_while_routing_is_away() -> None:
         await home.produce(production({**FRAME, "inptu": {}}))
     with pytest.raises(Fault, match="routing is away"):
         await home.produce(production(FRAME))
+
+
+def many(count: int, kinds: int) -> dict[str, Any]:
+    """A document of so many nodes that generate, of which no more than `kinds` differ in what they ask for."""
+    return production(
+        *({**FRAME, "id": f"n{n}", "input": {"prompt": f"boat {n % kinds}"}} for n in range(count)),
+        budget={"currency": "CNY", "cost": "900.00"},
+    )
+
+
+@dataclass
+class Counting(FakeRouting):
+    """Counts who is asked at the same time; the question for `boat 0` finds nobody, if `failing`."""
+
+    failing: bool = False
+    open: int = 0
+    most: int = 0
+
+    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
+        """As ever, after a turn of the event loop."""
+        self.open += 1
+        self.most = max(self.most, self.open)
+        await asyncio.sleep(0)
+        self.open -= 1
+        if self.failing and order.input["prompt"] == "boat 0":
+            self.asked.append(order)
+            raise Fault.of("peer_unavailable")
+        return await super().validate(tenant, order, supply)
+
+
+@pytest.mark.parametrize("kinds", [1, 7, 200])
+async def test_a_large_document_asks_each_question_once(kinds: int) -> None:
+    """RUN-3: what is asked alike is one question, whatever the nodes are called, and questions go out together: the
+    longest document is read in the time that its caller waits."""
+    home = House(Counting())
+    await home.produce(many(200, kinds))
+    assert len(home.routing.asked) == kinds
+    assert home.routing.most == min(kinds, ASKING_AT_ONCE)
+
+
+async def test_every_node_that_asks_alike_is_told() -> None:
+    """RUN-3: one answer is told at each pointer that it is about, in the order of the document."""
+    home = house()
+    home.routing.unpriced.add("frame")
+    with pytest.raises(Fault) as caught:
+        await home.produce(many(150, 3))
+    assert [error.pointer for error in caught.value.errors] == [f"/production/nodes/{n}/model" for n in range(150)]
+    assert len(home.routing.asked) == 3
+
+
+async def test_who_is_away_is_not_asked_on() -> None:
+    """RUN-3: the Fault of whoever is away is the answer at once, unless something is known to be wrong; nothing is kept
+    and the caller may come again."""
+    home = House(Counting(failing=True))
+    with pytest.raises(Fault) as caught:
+        await home.produce(many(200, 200))
+    assert caught.value.code == "peer_unavailable"
+    assert len(home.routing.asked) <= ASKING_AT_ONCE
+    home.routing.unpriced.add("frame")
+    with pytest.raises(Fault) as caught:
+        await home.produce(many(200, 200))
+    assert caught.value.code == "validation_failed"
+    assert await home.runs.page("a", [], None, "", 9) == []
