@@ -15,6 +15,9 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
     "pointsman.edge.v1.KeyService": {
         "Authenticate": _ALL,
     },
+    "pointsman.edge.v1.AdmissionService": {
+        "Judge": _ALL,
+    },
     "pointsman.runs.v1.RunsService": {
         "CreateRun": _EDGE,
         "FindRunByKey": _EDGE,

@@ -17,7 +17,7 @@ from libs.rpc.loopback_context import LoopbackContext
 from libs.rpc.registrar import Handler
 from libs.rpc.running import RunningCalls
 
-Check = Callable[[Any], None]
+Check = Callable[[Any], Awaitable[None]]
 Admit = Callable[[IncomingCall], Awaitable[Check | None]]
 
 
@@ -25,7 +25,8 @@ class HandlerChain:
     """The interceptors of one server.
 
     `admit` may wait and raise a Fault (a key's check); it runs after the interceptors have opened. It may answer a
-    check of the request message (whose it is), which may raise a Fault too; a stream of requests is not checked.
+    check of the request message (whose it is, what it brings), which may wait, change the message and raise a Fault
+    too; a stream of requests is not checked.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class HandlerChain:
                 check = await admit(call) if admit is not None else None
                 message = decode(decoder, request)
                 if check is not None and not method.request_streaming:
-                    check(message)
+                    await check(message)
                 response: bytes = encoder(await behaviour(message, context))
                 call.outcome = "ok"
                 return response
@@ -111,7 +112,7 @@ class HandlerChain:
                 check = await admit(call) if admit is not None else None
                 message = decode(decoder, request)
                 if check is not None and not method.request_streaming:
-                    check(message)
+                    await check(message)
                 responses = behaviour(message, context)
                 try:
                     async for response in responses:

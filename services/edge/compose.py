@@ -17,10 +17,12 @@ from libs.store.database import Database
 from libs.store.migrations import migrate
 from libs.telemetry import metrics as process_metrics
 from libs.telemetry.metrics import Metrics
+from pointsman.edge.v1.admission_service_pb2_grpc import add_AdmissionServiceServicer_to_server
 from pointsman.edge.v1.key_service_pb2_grpc import add_KeyServiceServicer_to_server
 from services.edge.app.authenticate import Authenticator
 from services.edge.app.cancel_by_key import CancelByKey
 from services.edge.app.create_run import CreateRun
+from services.edge.app.judge_request import JudgeRequest
 from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.app.make_call import MakeCall
 from services.edge.app.request_quotas import RequestQuotas
@@ -61,7 +63,7 @@ from services.edge.routes.runs import RunRoutes
 from services.edge.routes.shell import Shell, unknown_path
 from services.edge.routes.stream import StreamRoutes
 from services.edge.routes.tasks import TaskRoutes
-from services.edge.servicer import KeyServicer
+from services.edge.servicer import AdmissionServicer, KeyServicer
 from services.edge.settings import Settings
 from services.edge.store.admin_key import read_or_make
 from services.edge.store.memory import MemoryCounts, MemoryKeys, MemoryOwners
@@ -69,7 +71,7 @@ from services.edge.store.postgres import PostgresCounts, PostgresKeys, PostgresO
 
 SCHEMA = "edge"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
-SERVICE = "pointsman.edge.v1.KeyService"
+KEY_SERVICE, ADMISSION_SERVICE = "pointsman.edge.v1.KeyService", "pointsman.edge.v1.AdmissionService"
 Stores = tuple[Keys, Owners, RequestCounts]
 
 
@@ -100,7 +102,11 @@ class EdgeContext:
             settings.patience_s,
         )
         self.registrations: tuple[Registration, ...] = (
-            (SERVICE, lambda server: add_KeyServiceServicer_to_server(house.key_servicer(), server)),
+            (KEY_SERVICE, lambda server: add_KeyServiceServicer_to_server(house.key_servicer(), server)),
+            (
+                ADMISSION_SERVICE,
+                lambda server: add_AdmissionServiceServicer_to_server(AdmissionServicer(house.judge), server),
+            ),
         )
         self.admin_key: AdminKey | None = None
 
@@ -181,6 +187,11 @@ class House:
         self._health = HealthPeer(channels.to("health"))
         self._capacity = CapacityPeer(channels.to("capacity"))
         self._budgets = BudgetsPeer(channels.to("cost_quote"))
+        self._take = TakeMaterials(intake, self._reveal, blobs)
+        self._turns = KeyedTurns(world.clock, settings.key_turn_s)
+        self._create = CreateRun(self._runs, self._take, self._turns, world)
+        self._make = MakeCall(self._calls, self._take, self._reveal)
+        self.judge = JudgeRequest(self._runs, self._create, self._make, self._take)
 
     def key_servicer(self) -> KeyServicer:
         """The gRPC side."""
@@ -189,14 +200,11 @@ class House:
     def app(self) -> Shell:
         """The HTTP side."""
         settings, reveal = self.settings, self._reveal
-        take = TakeMaterials(self.intake, reveal, self._blobs)
-        turns = KeyedTurns(self.world.clock, settings.key_turn_s)
-        create = CreateRun(self._runs, take, turns, self.world)
-        cancel_by_key = CancelByKey(self._runs, turns, self.world.clock, settings.key_look_s)
-        calling = Calling(MakeCall(self._calls, take, reveal), self.world, settings.body_limit_bytes)
+        cancel_by_key = CancelByKey(self._runs, self._turns, self.world.clock, settings.key_look_s)
+        calling = Calling(self._make, self.world, settings.body_limit_bytes)
         parts = (
-            RunRoutes(self._runs, reveal, create, cancel_by_key, settings.body_limit_bytes),
-            CommandRoutes(self._runs, reveal, take),
+            RunRoutes(self._runs, reveal, self._create, cancel_by_key, settings.body_limit_bytes),
+            CommandRoutes(self._runs, reveal, self._take),
             self._streams(),
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),

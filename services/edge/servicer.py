@@ -1,20 +1,27 @@
-"""Inbound over gRPC: `pointsman.edge.v1.KeyService`."""
+"""Inbound over gRPC: `pointsman.edge.v1.KeyService` and `AdmissionService`."""
 
 from typing import Any
 
+from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.rpc.paging import page_size
-from libs.rpc.values import seconds_of, time_from_proto
+from libs.rpc.values import seconds_of, struct_from, struct_to_dict, time_from_proto
+from pointsman.edge.v1 import admission_service_pb2
 from pointsman.edge.v1 import key_service_pb2 as pb
+from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceServicer
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceServicer
-from services.edge.app.authenticate import Authenticator
+from pointsman.runs.v1 import runs_service_pb2
+from services.edge.app.authenticate import Authenticator, Caller
 from services.edge.app.create_key import create_key
+from services.edge.app.judge_request import JudgeRequest
 from services.edge.app.list_keys import list_keys
 from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.revoke_key import revoke_key
 from services.edge.app.rotate_key import rotate_key
 from services.edge.domain.keys import Scope
+from services.edge.domain.orders import DATA, INPUT
 from services.edge.ports import Keys, Random
+from services.edge.wire import judging
 from services.edge.wire.keys import key_to_proto
 
 
@@ -64,3 +71,44 @@ class KeyServicer(KeyServiceServicer):
             if refusal is not None:
                 raise refusal
         return pb.AuthenticateResponse(key=key_to_proto(key))
+
+
+class AdmissionServicer(AdmissionServiceServicer):
+    """What callers of the public gRPC port bring."""
+
+    def __init__(self, judge: JudgeRequest) -> None:
+        self._judge = judge
+
+    async def Judge(
+        self, request: admission_service_pb2.JudgeRequest, context: Any
+    ) -> admission_service_pb2.JudgeResponse:
+        """Takes in the materials of a request, or tells which fields are wrong."""
+        caller = judging.caller(request.key)
+        match request.WhichOneof("request"):
+            case "create_run":
+                await self._order(caller, request.create_run)
+                return admission_service_pb2.JudgeResponse(create_run=request.create_run)
+            case "steer_run":
+                steer = request.steer_run
+                data = await self._judge.brought(caller, struct_to_dict(steer.data), DATA)
+                steer.data.CopyFrom(struct_from(data))
+                return admission_service_pb2.JudgeResponse(steer_run=steer)
+            case "redrive_run":
+                redrive = request.redrive_run
+                if redrive.HasField("input"):
+                    given = await self._judge.brought(caller, struct_to_dict(redrive.input), INPUT)
+                    redrive.input.CopyFrom(struct_from(given))
+                return admission_service_pb2.JudgeResponse(redrive_run=redrive)
+            case "invoke":
+                call = request.invoke
+                call.input = await self._judge.call(caller, call.model, call.kind, call.input)
+                return admission_service_pb2.JudgeResponse(invoke=call)
+            case _:
+                raise Fault.invalid(("/request", "is required"))
+
+    async def _order(self, caller: Caller, request: runs_service_pb2.CreateRunRequest) -> None:
+        """Its fingerprint is told before its materials change, so that a repeat is known by what its caller said."""
+        if request.idempotency_key:
+            request.fingerprint = judging.fingerprint_of(request)
+        if not await self._judge.known(request.tenant, request.idempotency_key, request.fingerprint):
+            judging.put_order(request, await self._judge.order(caller, judging.order_body(request)))

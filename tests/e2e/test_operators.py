@@ -26,6 +26,7 @@ BUF = Path(__file__).resolve().parents[2] / ".venv/bin/buf"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 LIMIT_S = 15.0
 SERVICES = {
+    "pointsman.edge.v1.AdmissionService",
     "pointsman.edge.v1.KeyService",
     "pointsman.runs.v1.RunsService",
     "pointsman.routing.v1.RoutingService",

@@ -42,17 +42,20 @@ class CreateRun:
             return (earlier, True) if earlier is not None else await self._created(caller, body, key, fingerprint)
 
     async def _created(self, caller: Caller, body: Any, key: str, fingerprint: str) -> tuple[shapes.Run, bool]:
+        order = await self.judged(caller, body)
+        deadline = order.deadline(self._world.clock.now())
+        return await self._runs.create(caller.tenant, order, deadline, key, fingerprint)
+
+    async def judged(self, caller: Caller, body: Any) -> Order:
+        """The order in a body, with its materials taken in; a Fault names everything that is wrong with it."""
         check_values(body)
         order = read_order(body)
-        deadline = order.deadline(self._world.clock.now())
         if order.production is not None:
             document = await self._document(caller, order, order.production)
-            order = replace(order, production=document, materials=())
-        else:
-            await self._refuse_callback(order)
-            given = await self._take_materials(caller, order.input, order.materials)
-            order = replace(order, input=given, materials=())
-        return await self._runs.create(caller.tenant, order, deadline, key, fingerprint)
+            return replace(order, production=document, materials=())
+        await self._refuse_callback(order)
+        given = await self._take_materials(caller, order.input, order.materials)
+        return replace(order, input=given, materials=())
 
     async def _document(self, caller: Caller, order: Order, production: dict[str, Any]) -> dict[str, Any]:
         """The production with its materials taken in. What is wrong with either is told with what runs finds wrong

@@ -25,7 +25,7 @@ class MakeCall:
 
     async def __call__(self, caller: Caller, call_id: str, order: CallOrder) -> Served:
         """What it gave, with its receipt."""
-        ready = await self._prepared(caller, order)
+        ready = await self.prepared(caller, order)
         served = await self._calls.invoke(caller.tenant, call_id, ready)
         if served.receipt.artifacts:
             await self._reveal.grant(caller.tenant, [artifact.sha256 for artifact in served.receipt.artifacts])
@@ -35,9 +35,10 @@ class MakeCall:
         self, caller: Caller, call_id: str, order: CallOrder
     ) -> AsyncGenerator[list[bytes] | Receipt, None]:
         """The pieces of a streamed call, for whoever reads them to close; nothing happens before the first is read."""
-        return self._calls.stream(caller.tenant, call_id, await self._prepared(caller, order))
+        return self._calls.stream(caller.tenant, call_id, await self.prepared(caller, order))
 
-    async def _prepared(self, caller: Caller, order: CallOrder) -> CallOrder:
+    async def prepared(self, caller: Caller, order: CallOrder) -> CallOrder:
+        """The order with its materials taken in. Faults as `TakeMaterials`; payload_too_large."""
         if order.materials:
             kept = await self._take_materials(caller, value_of(order.input), order.materials)
             order = replace(order, input=encode(kept), materials=())

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from libs.faults.fault import Fault
-from services.edge.domain.json_values import Reader, text_faults, value_of
+from libs.kernel.surrogates import halves_in
+from services.edge.domain.json_values import Reader, text_faults, too_deep, value_of
 from services.edge.domain.orders import BILLING_MODES, DEGRADATIONS, PRIORITIES, Material, materials_in
 from services.edge.domain.shapes import Amount, ArtifactRef
 
@@ -22,6 +23,7 @@ Fields = dict[str, msgspec.Raw]
 """The top level of a body: each value as the bytes that came."""
 
 Renamed = Mapping[str, str]
+_fields = msgspec.json.Decoder(Fields).decode
 
 SYNCHRONOUS = ("chat", "embedding", "image", "speech", "ocr")
 LONGEST_CALL_S = 3600.0
@@ -95,6 +97,21 @@ class Served:
 
     output: bytes
     receipt: Receipt
+
+
+def input_fields(raw: bytes) -> Fields:
+    """The top level of an input that came as bytes. Fault malformed_request for what is no JSON object in UTF-8."""
+    try:
+        raw.decode()
+        return _fields(raw)
+    except RecursionError:
+        raise too_deep() from None
+    except msgspec.ValidationError:
+        raise Fault.of("malformed_request", "the input must be a JSON object") from None
+    except (UnicodeDecodeError, msgspec.MsgspecError) as error:
+        if halves := halves_in(raw):
+            raise Fault.invalid(*halves, code="malformed_request") from None
+        raise Fault.of("malformed_request", f"the input is no JSON: {error}") from None
 
 
 def own(fields: Fields, *names: str) -> dict[str, Any]:

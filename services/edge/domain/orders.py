@@ -15,7 +15,7 @@ from libs.faults.fault import Fault
 from libs.fetching.addresses import syntax_reason
 from services.edge.domain.json_values import Reader, depth_of, pointer_to
 
-INPUT, PRODUCTION = "/input", "/production"
+INPUT, PRODUCTION, DATA = "/input", "/production", "/data"
 MATERIAL_KEYS = frozenset({"url", "artifact", "base64"})
 MATERIAL_LISTS = {
     "reference_images": "image",

@@ -10,7 +10,7 @@ from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import queries, run_shapes, shapes
 from services.edge.domain.decisions import Command, Redrive
-from services.edge.domain.orders import INPUT, materials_within
+from services.edge.domain.orders import DATA, INPUT, materials_within
 from services.edge.ports import Runs
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import read_object, read_reason
@@ -26,7 +26,6 @@ from services.edge.routes.operations import (
     Parameter,
 )
 
-DATA = "/data"
 STEER_BODY_BYTES = 256 * 1024
 REDRIVERS = USERS | OPERATORS
 STEER_SCHEMA: dict[str, Any] = {

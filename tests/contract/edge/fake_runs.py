@@ -25,6 +25,8 @@ class FakeRuns(RunsServiceServicer):
         self.events: dict[str, list[run_pb2.RunEvent]] = {}
         self.keys: dict[tuple[str, str], tuple[str, str]] = {}
         self.created: list[runs_service_pb2.CreateRunRequest] = []
+        self.commanded: list[Any] = []
+        """Requests to steer and to redrive."""
         self.checked: list[runs_service_pb2.CreateRunRequest] = []
         self.identities: list[Any] = []
         self.streams = 0
@@ -161,11 +163,14 @@ class FakeRuns(RunsServiceServicer):
     async def SteerRun(self, request: Any, context: Any) -> Any:
         """Accepted."""
         self._find(request)
+        self.commanded.append(request)
         return runs_service_pb2.SteerRunResponse(steering_event_id="steering-1", sequence=1)
 
     async def RedriveRun(self, request: Any, context: Any) -> Any:
         """Nothing is reached."""
-        return runs_service_pb2.RedriveRunResponse(run=self._find(request))
+        run = self._find(request)
+        self.commanded.append(request)
+        return runs_service_pb2.RedriveRunResponse(run=run)
 
     async def JoinRun(self, request: Any, context: Any) -> Any:
         """At once if at rest; else a timeout at once, as if the time had passed."""

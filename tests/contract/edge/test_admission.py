@@ -1,7 +1,12 @@
 """The public gRPC port asks for keys, as HTTP does."""
 
-from collections.abc import AsyncIterator
+import base64
+import hashlib
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +19,8 @@ from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
 from libs.telemetry.metrics import Metrics
-from pointsman.edge.v1 import key_service_pb2
+from pointsman.edge.v1 import admission_service_pb2, key_service_pb2
+from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceStub
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 from pointsman.health.v1 import health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub, add_HealthServiceServicer_to_server
@@ -23,6 +29,8 @@ from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, ad
 from pointsman.runs.v1 import runs_service_pb2
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub, add_RunsServiceServicer_to_server
 from tests.contract.edge.house import ADMIN_KEY, EdgeHouse
+from tests.contract.edge.values import struct
+from tests.support.media import picture
 
 
 @dataclass
@@ -37,6 +45,12 @@ class Port:
         metadata = [("authorization", f"Bearer {key}")] if key else []
         async with faults_from_rpc():
             return await getattr(stub(self.outside.to("port")), method)(request, timeout=5, metadata=metadata)
+
+    async def fault(self, stub: Any, method: str, request: Any, key: str) -> Fault:
+        """The fault that it ends with."""
+        with pytest.raises(Fault) as caught:
+            await self.ask(stub, method, request, key)
+        return caught.value
 
     async def code(self, stub: Any, method: str, request: Any, key: str = "") -> str:
         """The code of the fault that it ends with, "" for none."""
@@ -168,3 +182,153 @@ async def test_a_users_key_is_told_to_nobody(edge: EdgeHouse, port: Port) -> Non
     await port.ask(RunsServiceStub, "GetRun", runs_service_pb2.GetRunRequest(run_id="r1", tenant="owner"), owner)
     identity = edge.runs.identities[-1]
     assert (identity.caller, identity.tenant, identity.authorization) == ("", "owner", None)
+
+
+def places(fault: Fault) -> list[tuple[str, str]]:
+    """(pointer, reason) of each field that is wrong."""
+    return [(error.pointer, error.reason) for error in fault.errors]
+
+
+async def uploaded(edge: EdgeHouse, key: str, content: bytes) -> str:
+    """The digest of a file that the key's tenant brought over HTTP."""
+    async with edge.client(key) as client:
+        answer = await client.post("/v1/artifacts", content=content, headers={"content-type": "image/png"})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["sha256"])
+
+
+def ordered(**given: Any) -> runs_service_pb2.CreateRunRequest:
+    """An order of tenant `owner` for one clip."""
+    return runs_service_pb2.CreateRunRequest(
+        tenant="owner", model="clip", input=struct(**{"prompt": "a lake", **given})
+    )
+
+
+def produced(**given: Any) -> runs_service_pb2.CreateRunRequest:
+    """An order of tenant `owner` for a production with one node."""
+    node = {"id": "shot", "kind": "generate", "model": "clip", "input": given}
+    return runs_service_pb2.CreateRunRequest(tenant="owner", production=struct(production="p", nodes=[node]))
+
+
+def redriven(**given: Any) -> runs_service_pb2.RedriveRunRequest:
+    """A redrive of the first Run, with another input."""
+    return runs_service_pb2.RedriveRunRequest(run_id="r1", tenant="owner", node_id="main", input=struct(**given))
+
+
+def steered(**given: Any) -> runs_service_pb2.SteerRunRequest:
+    """An input into the first Run."""
+    return runs_service_pb2.SteerRunRequest(run_id="r1", tenant="owner", kind="look", data=struct(value=given))
+
+
+def called(**given: Any) -> routing_service_pb2.InvokeRequest:
+    """A call."""
+    return routing_service_pb2.InvokeRequest(call_id="c1", tenant="owner", model="m", input=json.dumps(given).encode())
+
+
+BRINGING: list[tuple[Any, str, Callable[..., Any], str]] = [
+    (RunsServiceStub, "CreateRun", ordered, "/input"),
+    (RunsServiceStub, "CreateRun", produced, "/production/nodes/0/input"),
+    (RunsServiceStub, "RedriveRun", redriven, "/input"),
+    (RunsServiceStub, "SteerRun", steered, "/data/value"),
+    (RoutingServiceStub, "Invoke", called, "/input"),
+]
+
+
+@pytest.mark.parametrize("stub, method, bringing, root", BRINGING)
+async def test_nobody_brings_the_file_of_another(
+    edge: EdgeHouse, port: Port, stub: Any, method: str, bringing: Callable[..., Any], root: str
+) -> None:
+    """AUTH-1: over gRPC too another's file does not exist, in the words of one that never did; one's own is taken."""
+    _, key = await edge.key("owner", "runs", "invoke")
+    edge.runs.add("r1", "owner")
+    _, other = await edge.key("stranger")
+    theirs = await uploaded(edge, other, picture(colour=1))
+    for digest in (theirs, "0" * 64):
+        fault = await port.fault(stub, method, bringing(reference_images=[{"artifact": digest}]), key)
+        assert fault.code == "validation_failed"
+        assert places(fault) == [(f"{root}/reference_images/0/artifact", "no such artifact")]
+    assert (edge.runs.created, edge.runs.commanded, edge.routing.asked) == ([], [], [])
+    own = await uploaded(edge, key, picture(colour=2))
+    await port.ask(stub, method, bringing(reference_images=[{"artifact": own}]), key)
+
+
+async def test_streamed_calls_bring_no_file_of_another(edge: EdgeHouse, port: Port) -> None:
+    """AUTH-1: a call that is streamed is judged as one that is not, before anything of it begins."""
+    _, key = await edge.key("owner", "invoke")
+    assert await stream_code(port, called(image={"artifact": "0" * 64}), key) == "validation_failed"
+    assert edge.routing.asked == []
+    own = await uploaded(edge, key, picture())
+    assert await stream_code(port, called(image={"artifact": own}), key) == ""
+
+
+@pytest.mark.parametrize("stub, method, bringing, root", BRINGING)
+async def test_no_address_inside_is_fetched(
+    edge: EdgeHouse, port: Port, stub: Any, method: str, bringing: Callable[..., Any], root: str
+) -> None:
+    """AUTH-4: a URL that leads inside is refused over gRPC as over HTTP, for operators too."""
+    _, key = await edge.key("owner", "runs", "invoke")
+    edge.runs.add("r1", "owner")
+    for text in (key, ADMIN_KEY):
+        fault = await port.fault(stub, method, bringing(first_frame={"url": "http://127.0.0.1/a.png"}), text)
+        assert (fault.code, [error.pointer for error in fault.errors]) == (
+            "url_not_allowed",
+            [f"{root}/first_frame/url"],
+        )
+    assert (edge.runs.created, edge.runs.commanded, edge.routing.asked) == ([], [], [])
+
+
+async def test_no_callback_leads_inside(edge: EdgeHouse, port: Port) -> None:
+    """AUTH-4: nor does a callback of an order that comes over gRPC."""
+    _, key = await edge.key("owner")
+    order = ordered()
+    order.callback_url = "http://127.0.0.1/hook"
+    fault = await port.fault(RunsServiceStub, "CreateRun", order, key)
+    assert (fault.code, [error.pointer for error in fault.errors]) == ("url_not_allowed", ["/callback_url"])
+    assert edge.runs.created == []
+
+
+async def test_content_becomes_an_artifact(edge: EdgeHouse, port: Port) -> None:
+    """AUTH-4: what comes as base64 is kept and named by its digest, in orders of every form; all else stays."""
+    _, key = await edge.key("owner", "runs", "invoke")
+    edge.runs.add("r1", "owner")
+    content, sha256 = picture(), hashlib.sha256(picture()).hexdigest()
+    inline = {"base64": base64.b64encode(content).decode(), "media_type": "image/png"}
+    for stub, method, bringing, _ in BRINGING:
+        await port.ask(stub, method, bringing(first_frame=inline, prompt="dusk", seed=7), key)
+    made, produced_, (redrive, steer), (call,) = *edge.runs.created, edge.runs.commanded, edge.routing.asked
+    given = [made.input, produced_.production["nodes"][0]["input"], redrive.input, steer.data["value"]]
+    for each in given:
+        assert (each["first_frame"]["artifact"], each["prompt"], each["seed"]) == (sha256, "dusk", 7)
+    assert json.loads(call.input) == {"first_frame": {"artifact": sha256}, "prompt": "dusk", "seed": 7}
+
+
+async def test_a_known_key_is_not_judged_again(edge: EdgeHouse, port: Port, tmp_path: Path) -> None:
+    """IDEM-1: the repeat of an order is bound to what its caller said, and told before its materials are looked at."""
+    _, key = await edge.key("owner")
+    own = await uploaded(edge, key, picture())
+    first, other = ordered(first_frame={"artifact": own}), ordered(first_frame={"artifact": "0" * 64})
+    first.idempotency_key = other.idempotency_key = "k"
+    await port.ask(RunsServiceStub, "CreateRun", first, key)
+    shutil.rmtree(tmp_path / "blobs")
+    first.options.deadline_time.FromSeconds(2_000_000_000)
+    await port.ask(RunsServiceStub, "CreateRun", first, key)
+    assert edge.runs.created[0].fingerprint == edge.runs.created[1].fingerprint != ""
+    assert (await port.fault(RunsServiceStub, "CreateRun", other, key)).code == "idempotency_conflict"
+
+
+@pytest.mark.parametrize("given", [b"", b"[]", b"{", b"\xff", b"[" * 5000])
+async def test_an_input_that_is_none_is_told(edge: EdgeHouse, port: Port, given: bytes) -> None:
+    """EDG-3: bytes that are no JSON object are refused before anybody else reads them in another way."""
+    _, key = await edge.key("owner", "invoke")
+    request = called()
+    request.input = given
+    assert await port.code(RoutingServiceStub, "Invoke", request, key) == "malformed_request"
+    assert edge.routing.asked == []
+
+
+async def test_a_request_to_be_judged_says_something(edge: EdgeHouse, port: Port) -> None:
+    """EDG-3: nothing to judge is told by its field, and judging for others is for admins alone."""
+    _, operator = await edge.key("owner", "operate")
+    nothing = admission_service_pb2.JudgeRequest()
+    assert await port.code(AdmissionServiceStub, "Judge", nothing, operator) == "forbidden"
+    assert places(await port.fault(AdmissionServiceStub, "Judge", nothing, ADMIN_KEY)) == [("/request", "is required")]
