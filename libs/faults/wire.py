@@ -7,7 +7,9 @@ Laws of this file (ERR-2, ERR-3, ERR-4):
 - whatever goes out is redacted here, as a last line of defence.
 """
 
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import grpc
 from google.protobuf import any_pb2
@@ -19,11 +21,28 @@ from libs.telemetry.redaction import redact
 
 DOMAIN = "pointsman"
 STATUS_DETAILS_KEY = "grpc-status-details-bin"
-# A status travels as trailing metadata. What exceeds the receiver's limit (libs/rpc sets 64 KiB) does not arrive as a
-# fault at all, so texts are cut and field errors are left out, and counted, beyond these sizes.
-MESSAGE_LIMIT = 2000
-DETAIL_LIMIT = 500
-ERRORS_LIMIT_BYTES = 24 * 1024
+FRAME_BYTES = 3
+"""What a field error takes beside its own bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a receiver takes of a status. It travels as trailing metadata, and what exceeds the receiver's limit does
+    not arrive as a fault at all: so texts are cut, and field errors left out and counted, beyond these sizes.
+
+    `message` and `detail`: of the message and of another text, in characters; `errors`: of the field errors, in bytes.
+    """
+
+    message: int
+    detail: int
+    errors: int
+
+
+OURS = Room(message=2000, detail=500, errors=24 * 1024)
+"""Who takes 64 KiB, as every channel of libs/rpc."""
+ANYBODYS = Room(message=200, detail=80, errors=3 * 1024)
+ANYBODYS_BYTES = 7 * 1024
+"""Who takes what gRPC takes by itself: 8 KiB, up to 16 KiB at random. A status is not alone in it."""
 
 _OWN_KEYS = frozenset({"category", "scope", "retryable", "provider", "provider_code", "provider_message"})
 
@@ -76,9 +95,22 @@ def _short(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def to_status(fault: Fault) -> status_pb2.Status:
-    """The fault as `google.rpc.Status` with ErrorInfo, and RetryInfo and BadRequest where there is something to say."""
-    metadata = {key: _short(value, DETAIL_LIMIT) for key, value in fault.metadata.items() if key not in _OWN_KEYS}
+def to_status(fault: Fault, *, brief: bool = False) -> status_pb2.Status:
+    """The fault as `google.rpc.Status` with ErrorInfo, and RetryInfo and BadRequest where there is something to say.
+
+    `brief`: where that is more than any client takes, it is cut to what one does.
+    """
+    status = _status(fault, OURS)
+    return _status(fault, ANYBODYS) if brief and _line_bytes(status) > ANYBODYS_BYTES else status
+
+
+def _line_bytes(status: status_pb2.Status) -> int:
+    """What it takes at most on the line: its bytes as base64, and its message once more, with %XX for some bytes."""
+    return int(status.ByteSize()) * 4 // 3 + len(quote(status.message))
+
+
+def _status(fault: Fault, room: Room) -> status_pb2.Status:
+    metadata = {key: _short(value, room.detail) for key, value in fault.metadata.items() if key not in _OWN_KEYS}
     metadata |= {
         "category": fault.category.value,
         "scope": fault.scope.value,
@@ -86,25 +118,25 @@ def to_status(fault: Fault) -> status_pb2.Status:
     }
     for key in ("provider", "provider_code", "provider_message"):
         if getattr(fault, key):
-            metadata[key] = _short(getattr(fault, key), DETAIL_LIMIT)
+            metadata[key] = _short(getattr(fault, key), room.detail)
     details = [_pack(error_details_pb2.ErrorInfo(reason=fault.code, domain=DOMAIN, metadata=metadata))]
     if fault.retry_after_ms is not None:
         retry = error_details_pb2.RetryInfo()
         retry.retry_delay.FromMilliseconds(max(0, fault.retry_after_ms))
         details.append(_pack(retry))
     if fault.errors:
-        details.append(_pack(_bad_request(fault.errors)))
+        details.append(_pack(_bad_request(fault.errors, room)))
     code = grpc_status_of(fault).value[0]
-    return status_pb2.Status(code=code, message=_short(fault.message, MESSAGE_LIMIT), details=details)
+    return status_pb2.Status(code=code, message=_short(fault.message, room.message), details=details)
 
 
-def _bad_request(errors: tuple[FieldError, ...]) -> error_details_pb2.BadRequest:
+def _bad_request(errors: tuple[FieldError, ...], room: Room) -> error_details_pb2.BadRequest:
     bad = error_details_pb2.BadRequest()
     size = 0
     for number, error in enumerate(errors):
-        violation = bad.field_violations.add(field=error.pointer, description=_short(error.reason, DETAIL_LIMIT))
-        size += violation.ByteSize()
-        if size > ERRORS_LIMIT_BYTES:
+        violation = bad.field_violations.add(field=error.pointer, description=_short(error.reason, room.detail))
+        size += violation.ByteSize() + FRAME_BYTES
+        if size > room.errors:
             del bad.field_violations[-1]
             bad.field_violations.add(field="", description=f"and {len(errors) - number} more")
             break
@@ -173,7 +205,7 @@ def from_transport(status_name: str, text: str = "") -> Fault:
     code = _TRANSPORT_CODES.get(status_name, "internal")
     metadata = {"transport_status": status_name}
     if text:
-        metadata["transport_text"] = _short(text, DETAIL_LIMIT)
+        metadata["transport_text"] = _short(text, OURS.detail)
     return Fault.of(code, metadata=metadata)
 
 

@@ -100,7 +100,8 @@ class RpcServer:
         last = (TelemetryInterceptor(metrics, tracer), *extra_interceptors)
         held = (CallersInterceptor(callers, tls),) if callers is not None else ()
         self._chain = HandlerChain(faults, (*first, *held, *last), self.running)
-        self._public_chain = HandlerChain(faults, (*first, *last), self.running, admit)
+        brief = FaultsInterceptor(new_reference, self.running.stopped, brief=True)
+        self._public_chain = HandlerChain(brief, (*first, *last), self.running, admit)
         self._services: dict[str, dict[str, Any]] = {}
         self._public_services: dict[str, dict[str, Any]] = {}
         self._exchanges: set[Exchange] = set()

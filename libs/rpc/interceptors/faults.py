@@ -25,12 +25,18 @@ class FaultsInterceptor:
     """Turns what a handler raises into a status.
 
     `new_reference` names one failure in the log and in the answer; `stopped` tells the tasks that the server itself
-    has cancelled in order to end.
+    has cancelled in order to end. `brief`: strangers call, who take no more of a status than any client of gRPC.
     """
 
-    def __init__(self, new_reference: Callable[[], str], stopped: Callable[[asyncio.Task[object]], bool]) -> None:
+    def __init__(
+        self,
+        new_reference: Callable[[], str],
+        stopped: Callable[[asyncio.Task[object]], bool],
+        brief: bool = False,
+    ) -> None:
         self._new_reference = new_reference
         self._stopped = stopped
+        self._brief = brief
 
     async def end(self, call: IncomingCall, error: BaseException) -> NoReturn:
         """End the call with what `error` means, and raise."""
@@ -71,5 +77,5 @@ class FaultsInterceptor:
 
     async def _abort(self, call: IncomingCall, fault: Fault) -> NoReturn:
         call.outcome = fault.code
-        await call.context.abort_with_status(rpc_status.to_status(wire.to_status(fault)))
+        await call.context.abort_with_status(rpc_status.to_status(wire.to_status(fault, brief=self._brief)))
         raise AssertionError("abort returned")  # abort always raises; this line is for the type checker

@@ -1,6 +1,7 @@
 """Status and details: how a call ends, and that nothing but the fault travels."""
 
 import logging
+from urllib.parse import quote
 
 import grpc
 import pytest
@@ -8,10 +9,14 @@ from grpc import aio
 
 from libs.faults.fault import Fault, FieldError
 from libs.faults.wire import from_rpc_error
+from libs.rpc.address import parse
 from libs.rpc.faulting import faulting, faults_from_rpc
+from libs.rpc.loopback import LoopbackRegistry
+from libs.rpc.server import RpcServer
 from libs.telemetry import names
-from tests.support.generated_echo import pb2
-from tests.support.hop import KINDS, Hops
+from libs.telemetry.metrics import Metrics
+from tests.support.generated_echo import pb2, pb2_grpc
+from tests.support.hop import KINDS, Hops, servicer
 
 FAULT = Fault.of(
     "rate_limited",
@@ -80,6 +85,48 @@ async def test_a_fault_too_large_for_metadata_is_cut_and_says_so(hops: Hops):
     assert fault.code == "validation_failed"
     assert fault.errors[:-1] == errors[: len(fault.errors) - 1]
     assert fault.errors[-1].reason == f"and {1000 - len(fault.errors) + 1} more"
+
+
+WORDS = {"plain": "is not acceptable here", "chinese": "\u4e0d\u53ef\u63a5\u53d7" * 9, "percent": "%" * 40}
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+@pytest.mark.parametrize("count", [1, 40, 2000])
+async def test_any_client_of_grpc_is_told_what_is_wrong(words: str, count: int):
+    """ERR-2, RUN-3: who comes by a public port with a client as gRPC makes it, which takes 8 KiB of metadata, gets the
+    status of the fault, its code, the first fields that are wrong, and how many more there are."""
+    errors = [(f"/production/nodes/{n}/input/duration_s", f"{n}: {words}") for n in range(count)]
+    refusal = Fault.invalid(*errors).replaced(provider_message=words * 50, metadata={"reference": words * 50})
+
+    async def unary(request, context):
+        raise refusal
+
+    address = parse("127.0.0.1:0")
+    server = RpcServer([address], public=[address], registry=LoopbackRegistry(), metrics=Metrics())
+    server.add(lambda target: pb2_grpc.add_EchoServiceServicer_to_server(servicer(unary), target))
+    await server.start()
+    try:
+        async with aio.insecure_channel(server.bound[address].target) as channel:
+            with pytest.raises(aio.AioRpcError) as failed:
+                await pb2_grpc.EchoServiceStub(channel).Unary(pb2.EchoRequest(), timeout=20)
+    finally:
+        await server.close(grace_s=0.2, finish_s=5.0)
+    told = from_rpc_error(failed.value)
+    assert failed.value.code() is grpc.StatusCode.INVALID_ARGUMENT, failed.value.details()
+    assert (told.code, told.category) == (refusal.code, refusal.category)
+    assert told.message[:-1] == refusal.message[: len(told.message) - 1]
+    more = told.errors[-1].reason if not told.errors[-1].pointer else ""
+    whole = told.errors[:-1] if more else told.errors
+    assert [error.pointer for error in whole] == [pointer for pointer, _ in errors[: len(whole)]]
+    assert len(whole) >= min(count, 10)
+    assert more == (f"and {count - len(whole)} more" if len(whole) < count else "")
+    assert on_the_line(failed.value) < 8 * 1024
+
+
+def on_the_line(error: aio.AioRpcError) -> int:
+    """What an error takes on a line that writes bytes as text: base64 for the status, %XX for the message."""
+    status = sum(-(-len(value) // 3) * 4 for key, value in error.trailing_metadata() if key.endswith("-bin"))
+    return status + len(quote(error.details() or "", safe=""))
 
 
 async def read_into(seen, stream):
