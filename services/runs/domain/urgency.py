@@ -27,18 +27,19 @@ def urgency(plan: Plan, node: Node) -> Urgency:
     depth: dict[str, int] = {}
     for spec in plan.nodes.values():
         depth[spec.id] = max((depth[need] + 1 for need in spec.needs), default=0)
-    waiting: set[str] = set()
-    for spec in plan.nodes.values():
-        if spec.id != name and waiting.union({name}) & set(spec.needs):
-            waiting.add(spec.id)
-    return Urgency(depth[name], len(waiting), _blocks_release(plan, name))
+    behind = {name}
+    for spec in plan.nodes.values():  # in the order of the graph: whoever needs one of them comes after it
+        if not behind.isdisjoint(spec.needs):
+            behind.add(spec.id)
+    return Urgency(depth[name], len(behind) - 1, _blocks_release(plan, name))
 
 
 def _blocks_release(plan: Plan, name: str) -> bool:
-    for after in plan.dependants(name):
-        spec = plan.nodes[after]
-        if spec.kind is Kind.GATE and spec.review.rank is Rank.RELEASE:
-            return True
-        if spec.kind in (Kind.GATE, Kind.CHECK) and _blocks_release(plan, after):
-            return True
+    """One look at each node, however many ways lead to it."""
+    reached = {name}
+    for spec in plan.nodes.values():
+        if spec.kind in (Kind.GATE, Kind.CHECK) and not reached.isdisjoint(spec.needs):
+            if spec.kind is Kind.GATE and spec.review.rank is Rank.RELEASE:
+                return True
+            reached.add(spec.id)
     return False
