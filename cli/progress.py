@@ -153,6 +153,8 @@ def describe(event: dict[str, Any]) -> str:
             return f"steering input {data['sequence']} ({data['kind']}) was taken by nobody"
         case "budget_soft_limit":
             return f"the soft limit of {data['budget_id']} is reached"
+        case "budget_freed":
+            return f"{data['budget_id']} has room again"
         case "budget_not_raised":
             return f"the limit of {data['budget_id']} could not be raised: {data['cause']}"
         case kind:

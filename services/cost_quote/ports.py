@@ -61,7 +61,10 @@ class Budgets(Protocol):
         ...
 
     async def change(self, ask: ChangeAsk) -> Budget:
-        """Change limits; a `request_id` that was used for this budget changes nothing again."""
+        """Change limits; a `request_id` that was used for this budget changes nothing again.
+
+        Fault `conflict` where it changed to other limits.
+        """
         ...
 
     async def hold(self, ask: HoldAsk) -> Moved | Refused:

@@ -20,6 +20,7 @@ from pointsman.runs.v1.dead_letter_service_pb2_grpc import add_DeadLetterService
 from pointsman.runs.v1.review_service_pb2_grpc import add_ReviewServiceServicer_to_server
 from pointsman.runs.v1.runs_service_pb2_grpc import add_RunsServiceServicer_to_server
 from services.runs.app.advance_runs import Advance
+from services.runs.app.ask_again import AskAgain
 from services.runs.app.check_standing import Standing
 from services.runs.app.command_run import Desk
 from services.runs.app.examine_artifacts import Inspector
@@ -98,9 +99,8 @@ def assemble(
     outbox: Outbox | None = None,
 ) -> ComposedContext:
     """The context over stores of the caller's choice. Without an outbox nothing is sent to callback URLs."""
-    routing = RoutingPeer(channels.to("routing"))
-    budgets, alerts = BudgetsPeer(channels.to("cost_quote")), Telling(AlertsPeer(channels.to("routing")))
-    hub = Hub(runs, hints=settings.hints)
+    routing, budgets = RoutingPeer(channels.to("routing")), BudgetsPeer(channels.to("cost_quote"))
+    hub, alerts = Hub(runs, hints=settings.hints), Telling(AlertsPeer(channels.to("routing")))
     plans, recorder = Plans(), Recorder(runs, hub, world, alerts)
     measure = Measure(runs, alerts, world, PROCESS)
     hands = Hands(runs, routing, budgets, Inspector(examiner), alerts, world)
@@ -108,6 +108,8 @@ def assemble(
     submit = Ticker("runs.submit", advance.submit_pending, world=world, interval_s=settings.submit_interval_s)
     follow = Ticker("runs.follow", advance.follow_running, world=world, interval_s=settings.follow_interval_s)
     carry = Ticker("runs.carry", advance.carry_productions, world=world, interval_s=settings.follow_interval_s)
+    look = AskAgain(runs, budgets, recorder, world).look
+    room = Ticker("runs.room", look, world=world, interval_s=settings.room_interval_s)
     watch = Ticker("runs.watch", hub.poll, world=world, interval_s=settings.watch_interval_s)
 
     def created() -> None:
@@ -132,7 +134,7 @@ def assemble(
             (REVIEWS, lambda server: add_ReviewServiceServicer_to_server(reviews, server)),
             (DEAD_LETTERS, lambda server: add_DeadLetterServiceServicer_to_server(letters, server)),
         ),
-        tickers=(submit, follow, carry, watch, *_keeping(runs, routing, alerts, plans, measure, settings, world)),
+        tickers=(submit, follow, carry, room, watch, *_keeping(runs, routing, alerts, plans, measure, settings, world)),
     )
     if outbox is not None:
         _send(context, runs, outbox, settings, world)

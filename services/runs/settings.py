@@ -21,12 +21,14 @@ class Settings:
     `secrets_key` seals secrets at rest; where it is absent a key lies in the data directory.
     `keep_events_days`: so long after a Run's end its events are kept; None = for ever.
     `stuck_after_s`: how long a Run may be silent before it is looked at whether something is due.
+    `room_interval_s`: after so long what a budget's level refused is looked at again for room.
     `hints`: whether ticks and streams are woken before their next look (POINTSMAN_HINTS).
     """
 
     database_url: str
     submit_interval_s: float = 0.5
     follow_interval_s: float = 0.25
+    room_interval_s: float = 2.0
     watch_interval_s: float = 0.5
     hints: bool = True
     blobs_address: str = "./.pointsman/blobs"

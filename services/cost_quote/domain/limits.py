@@ -106,7 +106,8 @@ def changed(budget: Budget, ask: ChangeAsk, now: datetime) -> tuple[Budget, Entr
 
 
 def changed_again(budget: Budget, known: Entry, ask: ChangeAsk) -> Budget:
-    """The answer to a repeat. Fault `already_exists` where that request_id changed to other limits."""
+    """The answer to a repeat (COST-10). Fault `conflict` where that request_id changed to other limits: the first
+    decision stands."""
     limits = known.limits
     wanted = (
         limits is not None
@@ -115,7 +116,8 @@ def changed_again(budget: Budget, known: Entry, ask: ChangeAsk) -> Budget:
         and ask.deadline_at in (None, limits.deadline_at)
     )
     if not wanted:
-        raise Fault.of("already_exists", f"request '{ask.request_id}' changed '{budget.id}' to other limits")
+        said = f"the limits of budget '{budget.id}' were changed otherwise under the same key, and that stands"
+        raise Fault.of("conflict", f"{said}; read the budget again, and decide anew under another key")
     return budget
 
 

@@ -348,7 +348,7 @@ class Budgets(Protocol):
         ...
 
     async def change(self, budget_id: str, change: LimitChange, request_id: str) -> budget_shapes.Budget:
-        """Change limits; Fault not_found, validation_failed."""
+        """Change limits; Fault not_found, validation_failed, conflict for other limits under the same request_id."""
         ...
 
     async def entries(self, budget_id: str, after: int, size: int) -> list[budget_shapes.BudgetEntry]:

@@ -108,7 +108,7 @@ class BudgetRoutes:
             Operation(
                 "changeBudgetLimits", "POST", f"{at}/{{budget_id:path}}/limits", self.change,
                 "Change limits, with a reason; what is not named stays.", OPERATORS, answer=budget_shapes.Budget,
-                takes=CHANGE_SCHEMA, types=frozenset({JSON}), codes=(*bad, "not_found", "already_exists"),
+                takes=CHANGE_SCHEMA, types=frozenset({JSON}), codes=(*bad, "not_found", "conflict"),
             ),
             Operation(
                 "listBudgetEntries", "GET", f"{at}/{{budget_id:path}}/entries", self.entries,

@@ -237,7 +237,7 @@ class Hands:
         except Fault as fault:
             if passing(fault):
                 raise
-            if fault.code != "already_exists":  # or it was told before, and somebody has changed another limit since
+            if fault.code != "conflict":  # or it was told before, and somebody has changed another limit since
                 return hearing.not_raised(asked, fault.message)
         return hearing.raised(asked)
 

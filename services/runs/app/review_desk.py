@@ -60,7 +60,7 @@ class ReviewDesk:
         validation_failed for a decision that is not possible here, lacks what it needs, or could not be carried out.
         """
         review = await self._find(tenant, review_id)
-        if review.state is ReviewState.DECIDED and (review.decision, review.decider) == (verdict.decision, verdict.who):
+        if review.state is ReviewState.DECIDED and _alike(review, verdict):
             return review
         if subject_hash and subject_hash != review.question.subject_hash:
             raise Fault.of(
@@ -126,6 +126,12 @@ class ReviewDesk:
                     raise Fault.invalid((deciding.NODE, missing))
             told = await outlooks(self._desk.routing, plan, after, changed, deciding.NODE)
             refuse_change(told, changed)
+
+
+def _alike(review: Review, verdict: Verdict) -> bool:
+    """Whether that person has said the same before. Another limit is another decision (HUMAN-2)."""
+    same = (review.decision, review.decider) == (verdict.decision, verdict.who)
+    return same and (review.limit is None or review.limit == deciding.limit_said(verdict))
 
 
 def _open(run: Run, review: Review) -> Question:

@@ -115,7 +115,7 @@ def for_more(plan: Plan, run: Run, about: Sequence[Node], refusal: Refused, now:
     else:
         said = f"May {refusal.level} {refusal.budget_id} have more {what}?"
         if refusal.dimension == "deadline":
-            said += " Move it with `pointsman budget raise`, then approve."
+            said += " Move it with `pointsman budget raise`, and what waits asks again."
         elif refusal.dimension != "cost":
             said += f" raise_budget names the new limit as `{refusal.dimension}`."
     said = f"{said} {_tried(run, about)} {_instead(asked)}"
@@ -226,11 +226,22 @@ def unneeded(run: Run) -> tuple[Draft, ...]:
     """Questions about limits behind which nothing waits any more, and about nodes that ended otherwise."""
     asking = any(node.state is NodeState.LEASED and node.hold is None for node in run.nodes.values())
     gone = [
-        asked.id
+        asked
         for asked in run.asked.values()
         if (asked.kind == "budget" and not _waited_for(run, asked, asking)) or _ended_otherwise(run, asked)
     ]
-    return withdrawn(run, "it is settled without a decision", only=gone)
+    return tuple(draft for asked in gone for draft in withdrawn(run, _why_unneeded(run, asked), only=[asked.id]))
+
+
+def _why_unneeded(run: Run, asked: Question) -> str:
+    """Of a question about a limit: whether those who waited have found room there."""
+    about = (asked.node, *asked.subjects)
+    found = any(run.nodes[name].hold is not None for name in about)
+    if of_minutes(asked):
+        found = any(kept.node in about and kept.used is None for kept in run.reserved.values())
+    if asked.kind == "budget" and found:
+        return f"{level_of(asked)} has room again: what waited for it goes on"
+    return "it is settled without a decision"
 
 
 def _waited_for(run: Run, asked: Question, asking: bool) -> bool:

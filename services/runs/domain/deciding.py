@@ -136,11 +136,11 @@ def _said(asked: Question, verdict: Verdict) -> dict[str, Any]:
     if verdict.supply:
         said["supply"] = verdict.supply
     if verdict.limits:
-        said["budget"] = _limit_said(verdict)
+        said["budget"] = limit_said(verdict)
     return said
 
 
-def _limit_said(verdict: Verdict) -> dict[str, Any] | None:
+def limit_said(verdict: Verdict) -> dict[str, Any] | None:
     """The new limit as events tell it: `{currency, amount}`, `{attempts}` or `{review_minutes}`; None = none said."""
     if verdict.budget:
         return dict(verdict.budget)
@@ -211,7 +211,7 @@ def _canary(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict)
 
 
 def _budget(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
-    told = {"node": node.id, "budget_id": asking.level_of(asked), "limit": _limit_said(verdict), "who": verdict.who}
+    told = {"node": node.id, "budget_id": asking.level_of(asked), "limit": limit_said(verdict), "who": verdict.who}
     if verdict.decision is Decision.RAISE_BUDGET:  # the ledger is told by an act, again and again until it knows
         more = {"dimension": asked.dimension or "cost", "review_id": asked.id, "comment": verdict.comment}
         return (Draft("budget_raise_decided", {**told, **more}),)

@@ -39,6 +39,8 @@ class Review:
     decision: str = ""
     decider: str = ""
     comment: str = ""
+    limit: Mapping[str, Any] | None = None
+    """What a decided `raise_budget` named."""
 
     @property
     def id(self) -> str:
@@ -126,7 +128,7 @@ def _after(known: Review, after: Run, draft: Draft, now: datetime) -> Review:
     if draft.kind in ("review_claimed", "review_escalated"):
         return replace(known, state=ReviewState.CLAIMED, question=after.questions.get(known.id, known.question))
     said = {"decision": data["decision"], "decider": data["who"], "comment": data["comment"]}
-    return replace(known, state=ReviewState.DECIDED, finished_at=now, **said)
+    return replace(known, state=ReviewState.DECIDED, finished_at=now, limit=data.get("budget"), **said)
 
 
 def _letter(run: Run, node: Node, draft: Draft, now: datetime) -> DeadLetter:

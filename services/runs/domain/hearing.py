@@ -118,7 +118,8 @@ def _money_asked(plan: Plan, run: Run, node: Node, answer: Refused | Unpriced, n
     else:
         kind, root, cause = "unpriced", f"unpriced:{node.parent or node.id}", answer.reason
     told = {"node": node.id, "state": "waiting_human", "reason": f"budget: {cause}", "refused": True}
-    waits = Draft("node_waiting", {**told, "root_cause": root})
+    lacks = answer.lacks if isinstance(answer, Refused) else {}
+    waits = Draft("node_waiting", {**told, "root_cause": root, "lacks": lacks})
     if asking.open_for(run, kind, "", root) is not None:
         return (waits,)
     if isinstance(answer, Refused):

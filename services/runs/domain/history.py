@@ -6,7 +6,7 @@ Laws of this file:
 - data is plain JSON, as it was committed; times of changes are the event's own.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -177,15 +177,25 @@ def _settled(run: Run, _data: Data, _at: datetime) -> Run:
     return _money_again(run)
 
 
-def _money_again(run: Run) -> Run:
-    """Something came free: whoever was refused asks again, on the intent that is on record."""
+def _freed(run: Run, data: Data, _at: datetime) -> Run:
+    """A level has room again for those whom it names."""
+    return _money_again(run, frozenset((*data["nodes"], *data["reviews"])))
+
+
+def _money_again(run: Run, only: Collection[str] | None = None) -> Run:
+    """Something came free: whoever was refused, or those of them alone, asks again, on the intent that is on record."""
     asked = {
-        node.id: replace(node, state=NodeState.LEASED, refused=False, refused_by="", waiting_reason="")
+        node.id: replace(node, state=NodeState.LEASED, refused=False, refused_by="", lacks={}, waiting_reason="")
         for node in run.nodes.values()
-        if node.refused
+        if node.refused and (only is None or node.id in only)
     }
-    if any(due.refused_by for due in run.due.values()):
-        run = replace(run, due={name: replace(due, refused_by="") for name, due in run.due.items()})
+    due = {
+        name: replace(due, refused_by="", lacks={})
+        for name, due in run.due.items()
+        if due.refused_by and (only is None or name in only)
+    }
+    if due:
+        run = replace(run, due={**run.due, **due})
     return replace(run, nodes={**run.nodes, **asked}) if asked else run
 
 
@@ -196,7 +206,8 @@ def _due(run: Run, data: Data, _at: datetime) -> Run:
 
 def _due_refused(run: Run, data: Data, _at: datetime) -> Run:
     due = run.due[data["review_id"]]
-    return replace(run, due={**run.due, due.question.id: replace(due, refused_by=data["root_cause"])})
+    refused = replace(due, refused_by=data["root_cause"], lacks=data.get("lacks") or {})
+    return replace(run, due={**run.due, due.question.id: refused})
 
 
 def _minutes_held(run: Run, data: Data, _at: datetime) -> Run:
@@ -289,6 +300,7 @@ def _redriven(run: Run, data: Data, at: datetime) -> Run:
             failure=None,
             refused=False,
             refused_by="",
+            lacks={},
             failures=failures,
             forgiven=len(failures),
             allowance=node.attempts_made,
@@ -351,6 +363,7 @@ _RUN_EVENTS: Mapping[str, Step] = {
     "budget_raised": _eased,
     "budget_not_raised": _not_raised,
     "budget_settled": _settled,
+    "budget_freed": _freed,
     "review_due": _due,
     "review_refused": _due_refused,
     "review_minutes_held": _minutes_held,

@@ -84,16 +84,17 @@ def refused(plan: Plan, run: Run, review_id: str, answer: Refused, now: datetime
         return ()
     asked = due.question
     root = asking.limit_root(plan, asked.node, answer.budget_id, minutes=True)
+    about = {"node": asked.node, "review_id": review_id}
     waits = {"node": asked.node, "reason": f"budget: {answer.message}"}
     if asked.kind in ("gate", "check"):
         waits["state"] = WAITS
     drafts: Drafts = (
         Draft("node_waiting", waits),
-        Draft("review_refused", {"node": asked.node, "review_id": review_id, "root_cause": root}),
+        Draft("review_refused", {**about, "root_cause": root, "lacks": answer.lacks}),
     )
     if asking.open_for(run, "budget", "", root) is None:
-        about = [run.nodes[name] for name in (asked.node, *asked.subjects)]
-        drafts = (*drafts, asking.opened(asking.for_more(plan, run, about, answer, now, root)))
+        nodes = [run.nodes[name] for name in (asked.node, *asked.subjects)]
+        drafts = (*drafts, asking.opened(asking.for_more(plan, run, nodes, answer, now, root)))
     return drafts
 
 

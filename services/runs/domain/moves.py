@@ -13,8 +13,8 @@ from types import MappingProxyType
 from services.runs.domain.run import NodeState, Run
 
 MONEY_AGAIN = (
-    "budget_raised", "budget_not_raised", "budget_settled", "review_decided", "review_minutes_settled",
-    "review_withdrawn",
+    "budget_raised", "budget_not_raised", "budget_settled", "budget_freed", "review_decided",
+    "review_minutes_settled", "review_withdrawn",
 )  # fmt: skip
 """Something came free, or nobody is asked for it any more: whoever was refused asks again."""
 BEGUN = ("node_ready", "review_due")

@@ -34,6 +34,7 @@ def _ready(node: Node, data: Data, at: datetime) -> Node:
         retry_at=None,
         refused=False,
         refused_by="",
+        lacks={},
         fewer=data.get("fewer", False),
         began_at=node.began_at or at,
         finished_at=None,
@@ -51,7 +52,8 @@ def _waiting(node: Node, data: Data, _at: datetime) -> Node:
     if data.get("error"):
         node = replace(node, failures=(*node.failures, Failure(**data["error"])))
     if "refused" in data:
-        node = replace(node, refused=data["refused"], refused_by=data.get("root_cause", ""))
+        lacks = data.get("lacks") or {}
+        node = replace(node, refused=data["refused"], refused_by=data.get("root_cause", ""), lacks=lacks)
     if "cost" in data:
         node = replace(node, cost=event_data.money(data["cost"]))
     return replace(node, retry_at=event_data.time(data.get("retry_at")))
@@ -61,7 +63,7 @@ def _held(node: Node, data: Data, _at: datetime) -> Node:
     amount = event_data.money(data["amount"])
     assert amount is not None, "a Hold is of some amount"
     hold = Hold(data["hold_id"], data["budget_id"], amount, data["attempts"], node.cost, node.attempts_made)
-    return replace(node, hold=hold, refused=False, refused_by="")
+    return replace(node, hold=hold, refused=False, refused_by="", lacks={})
 
 
 def _settled(node: Node, _data: Data, _at: datetime) -> Node:
@@ -93,6 +95,7 @@ def _completed(node: Node, data: Data, at: datetime) -> Node:
         waiting_reason="",
         refused=False,
         refused_by="",
+        lacks={},
         artifacts=result.artifacts,
         results={**node.results, input_hash: result},
         input_hash=input_hash,
@@ -110,6 +113,7 @@ def _failed(node: Node, data: Data, at: datetime) -> Node:
         waiting_reason="",
         refused=False,
         refused_by="",
+        lacks={},
         failure=event_data.failure(data.get("error")),
         cost=event_data.money(data["cost"]) if data.get("cost") else node.cost,
         finished_at=at,
@@ -123,6 +127,7 @@ def _cancelled(node: Node, data: Data, at: datetime) -> Node:
         waiting_reason="",
         refused=False,
         refused_by="",
+        lacks={},
         cost=event_data.money(data["cost"]) if data.get("cost") else node.cost,
         finished_at=at,
     )

@@ -150,7 +150,7 @@ class Node:
     """One vertex of a Run.
 
     `task_id` is chosen before the Task exists, so that submitting twice is one Task. `tries` counts starts and fences
-    late answers: what belongs to an earlier try is dropped.
+    late answers: what belongs to an earlier try is dropped. `cost` and `attempts_made` are over all Tasks.
     """
 
     id: str
@@ -172,7 +172,6 @@ class Node:
     """Of a map: the classes whose canaries let the rest follow."""
     tries: int = 0
     attempts_made: int = 0
-    """At providers, over all Tasks."""
     allowance: int = 0
     """Attempts that were made before the last redrive: the budget of attempts counts from there."""
     input: Mapping[str, Any] = field(default_factory=dict)
@@ -186,13 +185,13 @@ class Node:
     """The only Supply that may serve it; "" = as the policy chooses."""
     hold: Hold | None = None
     refused: bool = False
-    """A budget refused its Hold; the review says which."""
     refused_by: str = ""
-    """The root cause of that review: whoever decides it decides about this node."""
+    """The root cause of the review that asks for more: whoever decides it decides about this node."""
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    """What it asked the level for that refused it, by dimension; {} = only a person lets it ask again."""
     fewer: bool = False
     """A soft limit made its present input ask for one variant (COST-10)."""
     cost: Money | None = None
-    """Over all Tasks."""
     made: tuple[Artifact, ...] = ()
     """Written by the present try."""
     results: Mapping[str, Result] = field(default_factory=dict)
@@ -277,12 +276,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A question that nobody is asked yet: minutes of a reviewer are to be held for it first (COST-10)."""
+    """A question that nobody is asked yet: minutes of a reviewer are to be held for it first (COST-10). `lacks` as of a
+    node."""
 
     question: Question
     minutes: int
     refused_by: str = ""
     """The root cause of the review that asks for more; "" = they are being asked for."""
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

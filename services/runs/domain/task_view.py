@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -86,21 +87,31 @@ class HeldMinutes:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """There is no room at that level: no money, no attempts, no minutes, or no time."""
+    """There is no room at that level: no money, no attempts, no minutes, or no time. `asked` by dimension, in the
+    level's currency; {} where it was not the ledger that counted."""
 
     budget_id: str
     level: str
     dimension: str
     message: str
+    asked: Mapping[str, Decimal] = field(default_factory=dict)
+
+    @property
+    def lacks(self) -> dict[str, str]:
+        """What was asked, as events tell it."""
+        return {name: format(amount, "f") for name, amount in self.asked.items() if amount}
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How a budget stands, by dimension: what is spent and held of it, and where it warns (0 = nowhere)."""
+    """How a budget stands, by dimension: what is spent and held of it, where it warns and where it stops (0 = nowhere);
+    after `deadline` it takes no Hold."""
 
     currency: str
     used: Mapping[str, Decimal]
     soft: Mapping[str, Decimal] = field(default_factory=dict)
+    hard: Mapping[str, Decimal] = field(default_factory=dict)
+    deadline: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

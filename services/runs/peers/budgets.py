@@ -6,7 +6,7 @@ from typing import Any
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.rpc.faulting import faulting, faults_from_rpc
-from libs.rpc.values import money_from_proto, money_to_proto
+from libs.rpc.values import money_from_proto, money_to_proto, time_from_proto
 from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
 from services.runs.domain.plan import Plan, Spec
@@ -143,7 +143,9 @@ class BudgetsPeer:
         request = budget_service_pb2.GetBudgetRequest(budget_id=budget_id)
         budget = (await self._stub.GetBudget(request, timeout=TIMEOUT_S)).budget
         spent, held = _counted(budget.spent), _counted(budget.held)
-        return Level(budget.currency, {name: spent[name] + held[name] for name in spent}, _counted(budget.soft))
+        used = {name: spent[name] + held[name] for name in spent}
+        deadline = time_from_proto(budget.deadline_time)
+        return Level(budget.currency, used, _counted(budget.soft), _counted(budget.hard), deadline)
 
     @faulting
     async def raise_limit(
@@ -164,7 +166,8 @@ class BudgetsPeer:
 
 
 def _refused(refusal: budget_pb2.HoldRefusal) -> Refused:
-    return Refused(refusal.budget_id, refusal.level, refusal.dimension, refusal.message)
+    asked = _counted(refusal.asked)
+    return Refused(refusal.budget_id, refusal.level, refusal.dimension, refusal.message, asked)
 
 
 def _counted(amounts: budget_pb2.Amounts) -> dict[str, Decimal]:

@@ -231,7 +231,7 @@ async def test_minutes_are_held_booked_and_freed_at_every_level(budgets: Budgets
 
 async def test_limits_are_changed_by_a_person_with_a_reason(budgets: Budgets) -> None:
     """COST-10: a raised limit has room again, tells its soft limit anew, and is an entry that says who and why; a
-    repeat changes nothing again."""
+    repeat changes nothing again, and other limits under its key are a conflict."""
     await budgets.create(declaration("b", hard=cny(10), soft=cny(8)))
     assert (await taken(budgets, "1", "b", 10)).told == ("b",)
     assert await refused(budgets, "2", "b", 1) == ("b", "cost")
@@ -243,7 +243,8 @@ async def test_limits_are_changed_by_a_person_with_a_reason(budgets: Budgets) ->
     entry = (await budgets.entries("b", 1, 1))[0]
     assert (entry.kind, entry.reason, entry.limits and entry.limits.hard) == (EntryKind.LIMIT, change.reason, cny(20))
     other = ChangeAsk("b", "Ann", hard=cny(30), request_id="r-1")
-    assert (await fault_of(budgets.change(other))).code == "already_exists"
+    refused_again = await fault_of(budgets.change(other))
+    assert (refused_again.code, "decide anew under another key" in refused_again.message) == ("conflict", True)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,10 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
+import httpx2
+
+from libs.blobs.local import LocalBlobs
+from tests.support.filming import FilmRouting
 from tests.support.front import Replica, front
 from tests.support.visitor import until
 
@@ -24,6 +28,38 @@ async def test_two_hundred_claims_on_a_budget_for_seven(pg_url: str, tmp_path: P
         assert Decimal(budget["held"]["cost"]["amount"]) == 7
         check = (await client.get("/v1/operator/budgets:check")).json()
         assert check["mismatches"] == []
+
+
+async def test_a_raise_wakes_every_run_that_the_level_refused(pg_url: str, tmp_path: Path) -> None:
+    """COST-9, COST-10, HUMAN-2: of two operators who raise one limit at once to other amounts one is told, in words for
+    people, that it is decided; after the raise the other Runs below that level go on by themselves."""
+    async with (
+        front(pg_url, tmp_path, routing=FilmRouting(LocalBlobs(tmp_path / "blobs"))) as (one,),
+        one.visitor() as client,
+    ):
+        order = {"id": "film", "level": "project", "currency": "CNY", "hard": {"cost": "0.01"}}
+        assert (await client.post("/v1/operator/budgets", json=order)).status_code == 201
+        frame = {"id": "frame", "kind": "generate", "model": "frame", "input": {"prompt": "a quay"}}
+        document = {"production": "p", "budget": {"currency": "CNY", "parent": "film"}, "nodes": [frame]}
+        made = [(await client.post("/v1/runs", json={"production": document})).json()["id"] for _ in range(3)]
+        reviews = await until(lambda: _waiting(client), lambda found: len(found) == 3, within_s=30)
+        at = f"/v1/operator/reviews/{reviews[0]['id']}/decide"
+        answers = await asyncio.gather(
+            *(
+                client.post(at, json={"decision": "raise_budget", "budget": {"currency": "CNY", "amount": amount}})
+                for amount in ("60.00", "70.00")
+            )
+        )
+        won, lost = sorted(answers, key=lambda answer: answer.status_code)
+        assert (won.status_code, lost.status_code, lost.json()["code"]) == (200, 409, "conflict")
+        assert "look at the queue again" in lost.json()["detail"]
+        await until(lambda: _all(one, made), lambda runs: {run["status"] for run in runs} == {"succeeded"}, within_s=30)
+        assert await _waiting(client) == []
+
+
+async def _waiting(client: httpx2.AsyncClient) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = (await client.get("/v1/operator/reviews")).json()["reviews"]
+    return found
 
 
 async def _ask(replica: Replica) -> str:

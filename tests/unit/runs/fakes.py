@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -152,6 +153,14 @@ class FakeRouting:
 class FakeBudgets:
     """Implements `ports.Budgets`: an account for each production, and one for each node that has a limit."""
 
+    above: dict[str, str] = field(default_factory=dict)
+    """Production -> the level above it that several share."""
+    read: list[str] = field(default_factory=list)
+    """Levels that were looked at, in order."""
+    unread: Fault | None = None
+    """What every look at a level raises, if anything."""
+    asked: list[str] = field(default_factory=list)
+    """Holds of money that were asked for, in order."""
     hard: dict[str, Decimal] = field(default_factory=dict)
     soft: dict[str, Decimal] = field(default_factory=dict)
     held: dict[str, tuple[str, Decimal]] = field(default_factory=dict)
@@ -196,6 +205,8 @@ class FakeBudgets:
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
         """Once."""
         assert plan.budget is not None
+        if parent:
+            self.above[budget_id] = parent
         if plan.budget.cost is not None:
             self.hard.setdefault(budget_id, plan.budget.cost)
         if plan.budget.soft is not None:
@@ -214,15 +225,18 @@ class FakeBudgets:
     async def hold(self, hold_id: str, budget_id: str, cost: Money, attempts: int, subject: str) -> Held | Refused:
         """All or nothing."""
         root = budget_id.partition("/")[0]
+        self.asked.append(hold_id)
         if hold_id in self.closed:
             raise Fault.of("conflict", f"hold {hold_id} was released before it was taken")
         if hold_id in self.held and self.held[hold_id][1] != cost.amount:
             raise Fault.of("already_exists", f"hold {hold_id} is of another amount")
         if hold_id not in self.held:
-            for at, level in ((budget_id, "node"), (root, "episode")):
+            shared = self.above.get(root, "")
+            for at, level in ((budget_id, "node"), (root, "episode"), (shared, "project")):
                 taken = self._taken(at)
                 if at in self.hard and taken + cost.amount > self.hard[at]:
-                    return Refused(at, level, "cost", f"{at}: {taken} of {self.hard[at]} are taken")
+                    said = f"{at}: {taken} of {self.hard[at]} are taken"
+                    return Refused(at, level, "cost", said, {"cost": cost.amount, "attempts": Decimal(attempts)})
             if refused := self._full(self.attempts, budget_id, "attempts", attempts):
                 return refused
             self.held[hold_id] = (budget_id, cost.amount)
@@ -284,9 +298,15 @@ class FakeBudgets:
 
     async def level(self, budget_id: str) -> Level:
         """In the only currency; nothing warns."""
+        self.read.append(budget_id)
+        if self.unread is not None:
+            raise self.unread
         counted = {"attempts": self.attempts, "review_minutes": self.minutes}
         used = {name: Decimal(_counted(holds, budget_id)) for name, holds in counted.items()}
-        return Level("CNY", {"cost": self._taken(budget_id), **used})
+        hard = {name: Decimal(most) for (at, name), most in self.most.items() if at == budget_id}
+        hard["cost"] = self.hard.get(budget_id, Decimal(0))
+        deadline = datetime(2020, 1, 1, tzinfo=UTC) if budget_id in self.late else None
+        return Level("CNY", {"cost": self._taken(budget_id), **used}, hard=hard, deadline=deadline)
 
     async def raise_limit(
         self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
@@ -304,16 +324,21 @@ class FakeBudgets:
 
     def _full(self, counted: dict[str, tuple[str, int]], budget_id: str, dimension: str, more: int) -> Refused | None:
         for at, level in ((budget_id.partition("/")[0], "episode"), (budget_id, "node")):
+            asked = {dimension: Decimal(more)}
             if at in self.late:
-                return Refused(at, level, "deadline", f"{at} takes no Hold any more")
+                return Refused(at, level, "deadline", f"{at} takes no Hold any more", asked)
             taken, most = _counted(counted, at), self.most.get((at, dimension), 0)
             if most and taken + more > most:
-                return Refused(at, level, dimension, f"{at}: {taken} of {most} {dimension} are taken")
+                return Refused(at, level, dimension, f"{at}: {taken} of {most} {dimension} are taken", asked)
         return None
 
     def _taken(self, level: str) -> Decimal:
-        below = (item for item in self.held.items() if level in (item[1][0], item[1][0].partition("/")[0]))
+        below = (item for item in self.held.items() if level in self._branch(item[1][0]))
         return sum((self.booked.get(hold, amount) for hold, (_, amount) in below), Decimal(0))
+
+    def _branch(self, budget_id: str) -> tuple[str, str, str]:
+        root = budget_id.partition("/")[0]
+        return budget_id, root, self.above.get(root, "")
 
     def _past_soft(self, root: str) -> tuple[str, ...]:
         money = root in self.soft and self._taken(root) >= self.soft[root]

@@ -6,6 +6,7 @@ from typing import Any
 
 from libs.kernel.world import World
 from services.runs.app.advance_runs import Advance
+from services.runs.app.ask_again import AskAgain
 from services.runs.app.command_run import Desk
 from services.runs.app.create_run import create_run
 from services.runs.app.examine_artifacts import Inspector
@@ -44,6 +45,7 @@ class House:
         self.plans = Plans()
         self.recorder = Recorder(self.runs, self.hub, self.world, self.alerts)
         self.advance = self.beside(self.recorder)
+        self.again = AskAgain(self.runs, self.budgets, self.recorder, self.world)
         self.desk = Desk(self.runs, self.routing, self.recorder, self.world, self.budgets)
         self.people = ReviewDesk(self.desk, self.runs, self.plans, self.budgets)
 

@@ -222,7 +222,7 @@ async def test_a_limit_that_the_ledger_never_takes_asks_again() -> None:
     home = house()
     run = await home.carry(await home.produce(production(TIGHT)))
     (review,) = await home.reviews(run)
-    home.budgets.deaf = Fault.of("conflict", "the books are closed")
+    home.budgets.deaf = Fault.of("not_found", "the books are closed")
     run = await home.decide(run, "raise_budget", budget=MORE)
     (again,) = await home.reviews(run)
     assert again.id != review.id

@@ -26,6 +26,7 @@ SAID: dict[str, dict[str, Any]] = {
     "review_due": {"reason": "minutes", "review": {**plain(ASKED), "spent": None}, "minutes": 1},
     "gate_opened": {"reason": "gate", "review": {**plain(ASKED), "spent": None}},
     "gate_decided": {"decision": "approve", "subject_hash": "h", "artifacts": [], "review_id": "q"},
+    "budget_freed": {"budget_id": "b", "nodes": [NODE], "reviews": []},
     "budget_held": {"hold_id": "h", "budget_id": "b", "amount": MONEY, "attempts": 1},
     "attempt_started": {"attempt_id": "a", "supply": "a/one"},
     "attempt_finished": {"attempt_id": "a", "state": "failed"},

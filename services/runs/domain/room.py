@@ -1,0 +1,72 @@
+"""Who may ask a level of a budget again that refused before: those for whose request it has room by now, whoever made
+it, by a raise, a settlement or a refund (COST-9, COST-10, HUMAN-2). Pure.
+
+Laws of this file:
+- nobody is let ask without room for what was refused, so that asking never goes round in circles;
+- room that one is let ask for is not offered to the next in the same look: few are refused a second time;
+- what nobody has counted (a rate that is missing) waits for a person alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+from services.runs.domain.run import Draft, Run, RunState
+from services.runs.domain.task_view import Level
+
+Drafts = tuple[Draft, ...]
+Levels = Mapping[str, Level]
+
+
+def waited_for(run: Run) -> tuple[str, ...]:
+    """The levels that refused something which waits there still; none of a Run that does not move."""
+    return tuple(dict.fromkeys(level for level, _, _, _ in _waiting(run)))
+
+
+def freed(run: Run, levels: Levels, now: datetime) -> tuple[Drafts, Levels]:
+    """(For each level that has room those who may ask it again, the levels with what these will take)."""
+    nodes: dict[str, list[str]] = {}
+    reviews: dict[str, list[str]] = {}
+    left = dict(levels)
+    for name, waiting, of_review, lacks in _waiting(run):
+        level = left.get(name)
+        if level is None or not has_room(level, lacks, now):
+            continue
+        left[name] = _with(level, lacks)
+        (reviews if of_review else nodes).setdefault(name, []).append(waiting)
+    drafts = (
+        Draft("budget_freed", {"budget_id": name, "nodes": nodes.get(name, []), "reviews": reviews.get(name, [])})
+        for name in dict.fromkeys((*nodes, *reviews))
+    )
+    return tuple(drafts), left
+
+
+def has_room(level: Level, lacks: Mapping[str, str], now: datetime) -> bool:
+    """Whether the level, as it stands, would take that."""
+    if level.deadline is not None and now >= level.deadline:
+        return False
+    limits = ((level.hard.get(name), level.used.get(name, Decimal(0)) + Decimal(more)) for name, more in lacks.items())
+    return all(not limit or wanted <= limit for limit, wanted in limits)
+
+
+def _with(level: Level, lacks: Mapping[str, str]) -> Level:
+    more = {name: level.used.get(name, Decimal(0)) + Decimal(amount) for name, amount in lacks.items()}
+    return replace(level, used={**level.used, **more})
+
+
+def _waiting(run: Run) -> list[tuple[str, str, bool, Mapping[str, str]]]:
+    """(Level, node or review that it refused, whether it is a review, what was asked), in the order of the Run."""
+    if run.state is not RunState.RUNNING or run.cancel_requested or run.raising:
+        return []
+    nodes = [
+        (_level(node.refused_by), node.id, False, node.lacks)
+        for node in run.nodes.values()
+        if node.refused and node.lacks
+    ]
+    reviews = [(_level(due.refused_by), name, True, due.lacks) for name, due in run.due.items() if due.lacks]
+    return [*nodes, *reviews]
+
+
+def _level(root_cause: str) -> str:
+    return root_cause.partition(":")[2]
