@@ -99,7 +99,7 @@ class Refused:
     @property
     def lacks(self) -> dict[str, str]:
         """What was asked, as events tell it."""
-        return {name: format(amount, "f") for name, amount in self.asked.items() if amount}
+        return {name: f"{amount.normalize():f}" for name, amount in self.asked.items() if amount}
 
 
 @dataclass(frozen=True, slots=True)
