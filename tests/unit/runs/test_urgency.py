@@ -20,7 +20,7 @@ def test_what_holds_up_the_release_is_told() -> None:
 
 
 def test_many_ways_to_one_end_are_one_look() -> None:
-    """PRIO-1: where every gate of a stage needs both of the stage before, there are 2**60 ways through the plan, and the
+    """PRIO-1: where every gate of a stage needs both of the stage before, 2**60 ways lead through the plan, and the
     hand-over of its first node looks at each gate once."""
     frame = {"id": "frame", "kind": "generate", "model": "frame", "input": {"prompt": "a boat"}}
     gates = [
