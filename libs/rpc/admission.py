@@ -6,17 +6,19 @@ Laws of this file:
 - who comes in by a public port is a stranger, whoever it says that it is; our own have doors of their own;
 - a user's key reaches only what has a tenant in its request, and only its own; everything else is for operators;
 - what a request brings (files, URLs, a callback) is judged by the edge before the method begins, as over HTTP (AUTH-4);
+- what an answer shows a user of its own Runs, Tasks and calls is its own to read and to bring from then on (AUTH-1);
 - a method that is not in the table is for operators, so a new one is closed until somebody decides otherwise.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from libs.faults.fault import Fault
-from libs.rpc.chain import Check
+from libs.rpc.chain import Admitted
 from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.identity import Identity, carry_identity, current_identity
 from libs.rpc.interceptors.incoming import IncomingCall
+from pointsman.common.v1 import artifact_pb2
 from pointsman.edge.v1 import admission_service_pb2, key_service_pb2
 from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceStub
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
@@ -24,6 +26,7 @@ from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 TIMEOUT_S = 5.0
 JUDGE_TIMEOUT_S = 300.0
 """Files may have to be fetched; the deadline of the call ends it earlier."""
+OURS = "pointsman."
 OPERATORS = frozenset({"operate", "admin"})
 _USERS = frozenset({"runs"}) | OPERATORS
 _CALLERS = frozenset({"invoke"}) | OPERATORS
@@ -57,6 +60,7 @@ SCOPES: Mapping[str, frozenset[str]] = {
     "/pointsman.edge.v1.KeyService/RotateKey": _ADMINS,
     "/pointsman.edge.v1.KeyService/Authenticate": _ADMINS,
     "/pointsman.edge.v1.AdmissionService/Judge": _ADMINS,
+    "/pointsman.edge.v1.AdmissionService/Reveal": _ADMINS,
 }
 """Path of a method -> the scopes of which one suffices; what is not here takes `operate` or `admin`."""
 
@@ -76,10 +80,10 @@ class KeyAdmission:
 
     def __init__(self, channel: Any) -> None:
         self._keys: Any = KeyServiceStub(channel)
-        self._judge: Any = AdmissionServiceStub(channel)
+        self._edge: Any = AdmissionServiceStub(channel)
 
-    async def __call__(self, call: IncomingCall) -> Check | None:
-        """Let the call in, or raise Fault unauthenticated or forbidden; answers the check of its request."""
+    async def __call__(self, call: IncomingCall) -> Admitted | None:
+        """Let the call in, or raise Fault unauthenticated or forbidden; answers what else holds for it."""
         identity = current_identity()
         key = await self._recognise(identity)
         sufficient = SCOPES.get(call.method.path, OPERATORS)
@@ -92,22 +96,7 @@ class KeyAdmission:
             return None
         if call.method.request_streaming and not operator:
             raise Fault.of("forbidden", "streams of requests are for operators")
-
-        async def check(request: Any) -> None:
-            if not operator:
-                _only(key.tenant, request)
-            if brings:
-                await self._take(key, brings, request)
-
-        return check
-
-    async def _take(self, key: Any, brings: str, request: Any) -> None:
-        """Let the edge judge the request, and go on with what it made of it."""
-        whole = request if hasattr(request, "tenant") else request.request
-        asked = admission_service_pb2.JudgeRequest(key=key, **{brings: whole})
-        async with faults_from_rpc():
-            judged = await self._judge.Judge(asked, timeout=JUDGE_TIMEOUT_S)
-        whole.CopyFrom(getattr(judged, brings))
+        return _Visit(self._edge, key, operator, brings)
 
     async def _recognise(self, identity: Identity) -> Any:
         header = identity.authorization.reveal() if identity.authorization is not None else ""
@@ -120,7 +109,46 @@ class KeyAdmission:
             return (await self._keys.Authenticate(request, timeout=TIMEOUT_S)).key
 
 
-def _only(tenant: str, request: Any) -> None:
-    named = request.tenant if hasattr(request, "tenant") else request.request.tenant
-    if named != tenant:
-        raise Fault.of("forbidden", f"the key belongs to tenant {tenant!r}; the request must name it as its tenant")
+class _Visit:
+    """A call that was let in by its key; implements `Admitted`."""
+
+    def __init__(self, edge: Any, key: Any, operator: bool, brings: str) -> None:
+        self._edge = edge
+        self._key = key
+        self._operator = operator
+        self._brings = brings
+
+    async def asks(self, request: Any) -> None:
+        """Hold a user's request to its own tenant, and go on with what the edge made of what it brings."""
+        whole = request if hasattr(request, "tenant") else request.request
+        if not self._operator and whole.tenant != self._key.tenant:
+            told = f"the key belongs to tenant {self._key.tenant!r}; the request must name it as its tenant"
+            raise Fault.of("forbidden", told)
+        if not self._brings:
+            return
+        asked = admission_service_pb2.JudgeRequest(key=self._key, **{self._brings: whole})
+        async with faults_from_rpc():
+            judged = await self._edge.Judge(asked, timeout=JUDGE_TIMEOUT_S)
+        whole.CopyFrom(getattr(judged, self._brings))
+
+    async def told(self, response: Any) -> None:
+        """Let a user read what it is about to be shown; operators may read everything."""
+        shown = () if self._operator else dict.fromkeys(_artifacts(response))
+        if shown:
+            asked = admission_service_pb2.RevealRequest(tenant=self._key.tenant, sha256=shown)
+            async with faults_from_rpc():
+                await self._edge.Reveal(asked, timeout=TIMEOUT_S)
+
+
+def _artifacts(message: Any) -> Iterator[str]:
+    """The digests of artifacts in a message, which contexts alone write; JSON of callers proves nothing."""
+    if isinstance(message, artifact_pb2.Artifact):
+        if message.sha256:
+            yield message.sha256
+        return
+    for field, value in message.ListFields():
+        described = field.message_type
+        if described is None or described.GetOptions().map_entry or not described.full_name.startswith(OURS):
+            continue
+        for each in value if field.is_repeated else (value,):
+            yield from _artifacts(each)

@@ -17,6 +17,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
     },
     "pointsman.edge.v1.AdmissionService": {
         "Judge": _ALL,
+        "Reveal": _ALL,
     },
     "pointsman.runs.v1.RunsService": {
         "CreateRun": _EDGE,

@@ -6,7 +6,7 @@ message is a fault like any other and a transport never puts an exception's text
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
@@ -17,16 +17,28 @@ from libs.rpc.loopback_context import LoopbackContext
 from libs.rpc.registrar import Handler
 from libs.rpc.running import RunningCalls
 
-Check = Callable[[Any], Awaitable[None]]
-Admit = Callable[[IncomingCall], Awaitable[Check | None]]
+
+class Admitted(Protocol):
+    """What holds for a call that was let in."""
+
+    async def asks(self, request: Any) -> None:
+        """The request message, before its method begins. May wait, change the message and raise a Fault."""
+        ...
+
+    async def told(self, response: Any) -> None:
+        """A message that is about to leave. May wait and raise a Fault in its place."""
+        ...
+
+
+Admit = Callable[[IncomingCall], Awaitable[Admitted | None]]
 
 
 class HandlerChain:
     """The interceptors of one server.
 
-    `admit` may wait and raise a Fault (a key's check); it runs after the interceptors have opened. It may answer a
-    check of the request message (whose it is, what it brings), which may wait, change the message and raise a Fault
-    too; a stream of requests is not checked.
+    `admit` may wait and raise a Fault (a key's check); it runs after the interceptors have opened. It may answer
+    what else holds for the call: whose its request is and what it brings, and what its answer shows; a stream of
+    requests is not looked at.
     """
 
     def __init__(
@@ -78,13 +90,16 @@ class HandlerChain:
                 for interceptor in interceptors:
                     interceptor.opened(call)
                     opened += 1
-                check = await admit(call) if admit is not None else None
+                admitted = await admit(call) if admit is not None else None
                 message = decode(decoder, request)
-                if check is not None and not method.request_streaming:
-                    await check(message)
-                response: bytes = encoder(await behaviour(message, context))
+                if admitted is not None and not method.request_streaming:
+                    await admitted.asks(message)
+                response = await behaviour(message, context)
+                if admitted is not None:
+                    await admitted.told(response)
+                encoded: bytes = encoder(response)
                 call.outcome = "ok"
-                return response
+                return encoded
             except BaseException as error:
                 await faults.end(call, error)
             finally:
@@ -109,13 +124,15 @@ class HandlerChain:
                 for interceptor in interceptors:
                     interceptor.opened(call)
                     opened += 1
-                check = await admit(call) if admit is not None else None
+                admitted = await admit(call) if admit is not None else None
                 message = decode(decoder, request)
-                if check is not None and not method.request_streaming:
-                    await check(message)
+                if admitted is not None and not method.request_streaming:
+                    await admitted.asks(message)
                 responses = behaviour(message, context)
                 try:
                     async for response in responses:
+                        if admitted is not None:
+                            await admitted.told(response)
                         yield encoder(response)
                 finally:
                     await responses.aclose()

@@ -105,7 +105,9 @@ class EdgeContext:
             (KEY_SERVICE, lambda server: add_KeyServiceServicer_to_server(house.key_servicer(), server)),
             (
                 ADMISSION_SERVICE,
-                lambda server: add_AdmissionServiceServicer_to_server(AdmissionServicer(house.judge), server),
+                lambda server: add_AdmissionServiceServicer_to_server(
+                    AdmissionServicer(house.judge, house.reveal), server
+                ),
             ),
         )
         self.admin_key: AdminKey | None = None
@@ -176,7 +178,7 @@ class House:
         self._blobs = blobs
         self._metrics = metrics
         self.authenticator = Authenticator(self._keys, world.clock, settings.key_cache_s)
-        self._reveal = Reveal(self._owners, world.clock)
+        self.reveal = Reveal(self._owners, world.clock)
         self._runs = RunsPeer(channels.to("runs"))
         self._desks = DesksPeer(channels.to("runs"))
         self._callbacks = CallbacksPeer(channels.to("runs"))
@@ -187,10 +189,10 @@ class House:
         self._health = HealthPeer(channels.to("health"))
         self._capacity = CapacityPeer(channels.to("capacity"))
         self._budgets = BudgetsPeer(channels.to("cost_quote"))
-        self._take = TakeMaterials(intake, self._reveal, blobs)
+        self._take = TakeMaterials(intake, self.reveal, blobs)
         self._turns = KeyedTurns(world.clock, settings.key_turn_s)
         self._create = CreateRun(self._runs, self._take, self._turns, world)
-        self._make = MakeCall(self._calls, self._take, self._reveal)
+        self._make = MakeCall(self._calls, self._take, self.reveal)
         self.judge = JudgeRequest(self._runs, self._create, self._make, self._take)
 
     def key_servicer(self) -> KeyServicer:
@@ -199,7 +201,7 @@ class House:
 
     def app(self) -> Shell:
         """The HTTP side."""
-        settings, reveal = self.settings, self._reveal
+        settings, reveal = self.settings, self.reveal
         cancel_by_key = CancelByKey(self._runs, self._turns, self.world.clock, settings.key_look_s)
         calling = Calling(self._make, self.world, settings.body_limit_bytes)
         parts = (
@@ -230,7 +232,7 @@ class House:
     def _streams(self) -> StreamRoutes:
         return StreamRoutes(
             self._runs,
-            self._reveal,
+            self.reveal,
             self.authenticator,
             self.world.clock,
             self._metrics,

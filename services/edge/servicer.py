@@ -16,6 +16,7 @@ from services.edge.app.create_key import create_key
 from services.edge.app.judge_request import JudgeRequest
 from services.edge.app.list_keys import list_keys
 from services.edge.app.request_quotas import RequestQuotas
+from services.edge.app.reveal import Reveal
 from services.edge.app.revoke_key import revoke_key
 from services.edge.app.rotate_key import rotate_key
 from services.edge.domain.keys import Scope
@@ -76,8 +77,9 @@ class KeyServicer(KeyServiceServicer):
 class AdmissionServicer(AdmissionServiceServicer):
     """What callers of the public gRPC port bring."""
 
-    def __init__(self, judge: JudgeRequest) -> None:
+    def __init__(self, judge: JudgeRequest, reveal: Reveal) -> None:
         self._judge = judge
+        self._reveal = reveal
 
     async def Judge(
         self, request: admission_service_pb2.JudgeRequest, context: Any
@@ -105,6 +107,13 @@ class AdmissionServicer(AdmissionServiceServicer):
                 return admission_service_pb2.JudgeResponse(invoke=call)
             case _:
                 raise Fault.invalid(("/request", "is required"))
+
+    async def Reveal(
+        self, request: admission_service_pb2.RevealRequest, context: Any
+    ) -> admission_service_pb2.RevealResponse:
+        """Lets a tenant read artifacts that an answer is about to show it."""
+        await self._reveal.grant(request.tenant, request.sha256)
+        return admission_service_pb2.RevealResponse()
 
     async def _order(self, caller: Caller, request: runs_service_pb2.CreateRunRequest) -> None:
         """Its fingerprint is told before its materials change, so that a repeat is known by what its caller said."""

@@ -1,9 +1,9 @@
 """Which tenant may read which artifact (AUTH-1).
 
 A blob has no owner: equal bytes are one blob, whoever brought them. So the edge keeps who may read it, and a row is
-written in two places only: when a tenant uploads bytes, and when an answer of the edge shows a tenant an artifact of
-its own Run or Task, before that answer leaves. Whoever knows a digest in any other way is told `not_found`. What a
-tenant was told over gRPC is readable as soon as it has read the Run here.
+written in two places only: when a tenant brings bytes, and when an answer of the edge, or of the public gRPC port,
+shows a tenant an artifact of its own Run, Task or call, before that answer leaves. Whoever knows a digest in any other
+way is told `not_found`. Of events over gRPC this holds once the Run has been read.
 """
 
 from collections.abc import Iterable

@@ -19,6 +19,7 @@ from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
 from libs.telemetry.metrics import Metrics
+from pointsman.common.v1 import artifact_pb2
 from pointsman.edge.v1 import admission_service_pb2, key_service_pb2
 from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceStub
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
@@ -332,3 +333,23 @@ async def test_a_request_to_be_judged_says_something(edge: EdgeHouse, port: Port
     nothing = admission_service_pb2.JudgeRequest()
     assert await port.code(AdmissionServiceStub, "Judge", nothing, operator) == "forbidden"
     assert places(await port.fault(AdmissionServiceStub, "Judge", nothing, ADMIN_KEY)) == [("/request", "is required")]
+
+
+async def test_what_one_is_shown_is_ones_own(edge: EdgeHouse, port: Port) -> None:
+    """AUTH-1: what a Run or a call of a tenant made may be read and brought once an answer over gRPC has shown it; what
+    callers wrote themselves proves nothing."""
+    _, key = await edge.key("owner", "runs", "invoke")
+    _, other = await edge.key("stranger", "runs")
+    made, drawn = [(await edge.blobs.put(picture(colour=n), "image/png")).sha256 for n in (1, 2)]
+    edge.runs.add("r1", "owner", labels={"sha256": drawn})
+    edge.runs.succeed("r1", made)
+    order = ordered(reference_images=[{"artifact": made}])
+    assert await port.code(RunsServiceStub, "CreateRun", order, key) == "validation_failed"
+    await port.ask(RunsServiceStub, "GetRun", runs_service_pb2.GetRunRequest(run_id="r1", tenant="owner"), key)
+    await port.ask(RunsServiceStub, "CreateRun", order, key)
+    assert (await edge.client(key).get(f"/v1/artifacts/{made}")).status_code == 200
+    assert (await edge.client(key).get(f"/v1/artifacts/{drawn}")).status_code == 404
+    assert (await edge.client(other).get(f"/v1/artifacts/{made}")).status_code == 404
+    edge.routing.artifacts = [artifact_pb2.Artifact(sha256=drawn, media_type="image/png")]
+    assert await stream_code(port, called(), key) == ""
+    assert (await edge.client(key).get(f"/v1/artifacts/{drawn}")).status_code == 200

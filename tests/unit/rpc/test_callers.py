@@ -57,7 +57,11 @@ def test_the_table_is_what_the_code_does() -> None:
     for path in PEERS:
         for method in called_in(path):
             used[method].add(path.parts[-3])
-    for method in ("KeyService/Authenticate", "AdmissionService/Judge"):  # whoever has a public port asks the edge
+    for method in (
+        "KeyService/Authenticate",
+        "AdmissionService/Judge",
+        "AdmissionService/Reveal",
+    ):  # of whoever has a public port
         used[f"/pointsman.edge.v1.{method}"] |= set(START_ORDER)
     promised = methods()
     calls = {(caller, method) for method, callers in used.items() if method in promised for caller in callers}

@@ -27,7 +27,7 @@ from pointsman.routing.v1 import routing_service_pb2 as pointsman_dot_routing_do
 from pointsman.runs.v1 import runs_service_pb2 as pointsman_dot_runs_dot_v1_dot_runs__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)pointsman/edge/v1/admission_service.proto\x12\x11pointsman.edge.v1\x1a\x1bpointsman/edge/v1/key.proto\x1a*pointsman/routing/v1/routing_service.proto\x1a$pointsman/runs/v1/runs_service.proto\"\xa6\x02\n\x0cJudgeRequest\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x39\n\ncreate_run\x18\x02 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x03 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x04 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x05 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x42\t\n\x07request\"\x82\x02\n\rJudgeResponse\x12\x39\n\ncreate_run\x18\x01 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x02 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x03 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x04 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x42\t\n\x07request2^\n\x10\x41\x64missionService\x12J\n\x05Judge\x12\x1f.pointsman.edge.v1.JudgeRequest\x1a .pointsman.edge.v1.JudgeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)pointsman/edge/v1/admission_service.proto\x12\x11pointsman.edge.v1\x1a\x1bpointsman/edge/v1/key.proto\x1a*pointsman/routing/v1/routing_service.proto\x1a$pointsman/runs/v1/runs_service.proto\"\xa6\x02\n\x0cJudgeRequest\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x39\n\ncreate_run\x18\x02 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x03 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x04 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x05 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x42\t\n\x07request\"\x82\x02\n\rJudgeResponse\x12\x39\n\ncreate_run\x18\x01 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x02 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x03 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x04 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x42\t\n\x07request\"/\n\rRevealRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x03(\t\"\x10\n\x0eRevealResponse2\xad\x01\n\x10\x41\x64missionService\x12J\n\x05Judge\x12\x1f.pointsman.edge.v1.JudgeRequest\x1a .pointsman.edge.v1.JudgeResponse\x12M\n\x06Reveal\x12 .pointsman.edge.v1.RevealRequest\x1a!.pointsman.edge.v1.RevealResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_JUDGEREQUEST']._serialized_end=470
   _globals['_JUDGERESPONSE']._serialized_start=473
   _globals['_JUDGERESPONSE']._serialized_end=731
-  _globals['_ADMISSIONSERVICE']._serialized_start=733
-  _globals['_ADMISSIONSERVICE']._serialized_end=827
+  _globals['_REVEALREQUEST']._serialized_start=733
+  _globals['_REVEALREQUEST']._serialized_end=780
+  _globals['_REVEALRESPONSE']._serialized_start=782
+  _globals['_REVEALRESPONSE']._serialized_end=798
+  _globals['_ADMISSIONSERVICE']._serialized_start=801
+  _globals['_ADMISSIONSERVICE']._serialized_end=974
 # @@protoc_insertion_point(module_scope)

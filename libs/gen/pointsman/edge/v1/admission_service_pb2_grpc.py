@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AdmissionServiceStub:
-    """Judges the requests of the public gRPC port, as the HTTP routes judge theirs.
+    """Judges the requests of the public gRPC port and keeps what its answers show, as the HTTP routes do theirs.
     """
 
     def __init__(self, channel):
@@ -40,14 +40,26 @@ class AdmissionServiceStub:
                 request_serializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.JudgeRequest.SerializeToString,
                 response_deserializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.JudgeResponse.FromString,
                 _registered_method=True)
+        self.Reveal = channel.unary_unary(
+                '/pointsman.edge.v1.AdmissionService/Reveal',
+                request_serializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.RevealRequest.SerializeToString,
+                response_deserializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.RevealResponse.FromString,
+                _registered_method=True)
 
 
 class AdmissionServiceServicer:
-    """Judges the requests of the public gRPC port, as the HTTP routes judge theirs.
+    """Judges the requests of the public gRPC port and keeps what its answers show, as the HTTP routes do theirs.
     """
 
     def Judge(self, request, context):
         """Takes in the materials of a request, or tells which fields are wrong.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Reveal(self, request, context):
+        """Lets a tenant read artifacts that an answer is about to show it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -61,6 +73,11 @@ def add_AdmissionServiceServicer_to_server(servicer, server):
                     request_deserializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.JudgeRequest.FromString,
                     response_serializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.JudgeResponse.SerializeToString,
             ),
+            'Reveal': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reveal,
+                    request_deserializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.RevealRequest.FromString,
+                    response_serializer=pointsman_dot_edge_dot_v1_dot_admission__service__pb2.RevealResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'pointsman.edge.v1.AdmissionService', rpc_method_handlers)
@@ -70,7 +87,7 @@ def add_AdmissionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdmissionService:
-    """Judges the requests of the public gRPC port, as the HTTP routes judge theirs.
+    """Judges the requests of the public gRPC port and keeps what its answers show, as the HTTP routes do theirs.
     """
 
     @staticmethod
@@ -90,6 +107,33 @@ class AdmissionService:
             '/pointsman.edge.v1.AdmissionService/Judge',
             pointsman_dot_edge_dot_v1_dot_admission__service__pb2.JudgeRequest.SerializeToString,
             pointsman_dot_edge_dot_v1_dot_admission__service__pb2.JudgeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reveal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.edge.v1.AdmissionService/Reveal',
+            pointsman_dot_edge_dot_v1_dot_admission__service__pb2.RevealRequest.SerializeToString,
+            pointsman_dot_edge_dot_v1_dot_admission__service__pb2.RevealResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AdmissionServiceStub:
-    """Judges the requests of the public gRPC port, as the HTTP routes judge theirs."""
+    """Judges the requests of the public gRPC port and keeps what its answers show, as the HTTP routes do theirs."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -35,17 +35,21 @@ class AdmissionServiceStub:
     def __new__(cls, channel: _aio.Channel) -> AdmissionServiceAsyncStub: ...
     Judge: _grpc.UnaryUnaryMultiCallable[_admission_service_pb2.JudgeRequest, _admission_service_pb2.JudgeResponse]
     """Takes in the materials of a request, or tells which fields are wrong."""
+    Reveal: _grpc.UnaryUnaryMultiCallable[_admission_service_pb2.RevealRequest, _admission_service_pb2.RevealResponse]
+    """Lets a tenant read artifacts that an answer is about to show it."""
 
 @_typing.type_check_only
 class AdmissionServiceAsyncStub(AdmissionServiceStub):
-    """Judges the requests of the public gRPC port, as the HTTP routes judge theirs."""
+    """Judges the requests of the public gRPC port and keeps what its answers show, as the HTTP routes do theirs."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Judge: _aio.UnaryUnaryMultiCallable[_admission_service_pb2.JudgeRequest, _admission_service_pb2.JudgeResponse]  # type: ignore[assignment]
     """Takes in the materials of a request, or tells which fields are wrong."""
+    Reveal: _aio.UnaryUnaryMultiCallable[_admission_service_pb2.RevealRequest, _admission_service_pb2.RevealResponse]  # type: ignore[assignment]
+    """Lets a tenant read artifacts that an answer is about to show it."""
 
 class AdmissionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Judges the requests of the public gRPC port, as the HTTP routes judge theirs."""
+    """Judges the requests of the public gRPC port and keeps what its answers show, as the HTTP routes do theirs."""
 
     @_abc_1.abstractmethod
     def Judge(
@@ -54,5 +58,13 @@ class AdmissionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_admission_service_pb2.JudgeResponse, _abc.Awaitable[_admission_service_pb2.JudgeResponse]]:
         """Takes in the materials of a request, or tells which fields are wrong."""
+
+    @_abc_1.abstractmethod
+    def Reveal(
+        self,
+        request: _admission_service_pb2.RevealRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_admission_service_pb2.RevealResponse, _abc.Awaitable[_admission_service_pb2.RevealResponse]]:
+        """Lets a tenant read artifacts that an answer is about to show it."""
 
 def add_AdmissionServiceServicer_to_server(servicer: AdmissionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
