@@ -124,8 +124,9 @@ class Desks(Protocol):
 class Routing(Protocol):
     """Where nodes are served."""
 
-    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
-        """What such an order may cost at worst, by that Supply alone where one is named.
+    async def validate(self, tenant: str, order: Order, supply: str = "", run_id: str = "") -> Estimate:
+        """What such an order may cost at worst, by that Supply alone where one is named. All that is asked for one Run
+        counts once towards the tenant's quota of Runs that wait; without an id it is a Run of its own.
 
         Raises the Fault that would keep it from ever being served.
         """

@@ -39,7 +39,7 @@ async def check_task(desk: Desk, submission: Submission) -> Estimate:
     Faults as `domain.admission.admit`; quota_exceeded.
     """
     catalog, model = await _admitted(desk, submission.request)
-    await let_in(desk, catalog, submission.request.tenant)
+    await let_in(desk, catalog, submission.request.tenant, submission.run_id)
     return await estimate_task(desk, _task(desk, submission, str(model.kind), catalog))
 
 
@@ -58,7 +58,7 @@ async def submit_task(desk: Desk, submission: Submission) -> Task:
             raise
     else:
         known = await desk.store.add(_task(desk, submission, str(model.kind), catalog))
-        desk.runs.handed_over(submission.request.tenant)
+        desk.runs.handed_over(submission.request.tenant, submission.run_id)
     return _same(desk, submission, known)
 
 

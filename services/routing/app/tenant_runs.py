@@ -22,12 +22,20 @@ async def room_for(desk: Desk, tasks: Iterable[Task]) -> Room:
     return Room.of(bound, [*await desk.store.runs_at_providers(sorted(bound)), *desk.runs.chosen])
 
 
-async def let_in(desk: Desk, catalog: Catalog, tenant: str) -> None:
-    """One more Run of the tenant may wait. Fault quota_exceeded."""
+async def let_in(desk: Desk, catalog: Catalog, tenant: str, run_id: str) -> None:
+    """One more Run of the tenant may wait: however many Tasks it asks about, it is one. Fault quota_exceeded.
+
+    Who asks without an id asks about a Run of its own.
+    """
     limit = queued_limit(catalog, tenant)
     if not limit:
         return
     now_s = desk.world.clock.monotonic()
-    if await desk.store.waiting_runs(tenant, limit) + desk.runs.to_come(tenant, now_s) >= limit:
+    run_id = run_id or desk.world.ids.ulid()
+    if run_id in desk.runs.to_come(tenant, now_s):
+        return
+    waiting = await desk.store.waiting_runs(tenant, limit)
+    to_come = desk.runs.to_come(tenant, now_s)  # another question of this Run may have let it in meanwhile
+    if run_id not in to_come and waiting + len(to_come) >= limit:
         raise too_many_wait(tenant, limit)
-    desk.runs.let_in(tenant, now_s)
+    desk.runs.let_in(tenant, run_id, now_s)

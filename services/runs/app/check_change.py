@@ -69,7 +69,7 @@ async def _outlook(routing: Routing, plan: Plan, run: Run, node: Node, at_node: 
     given, whole = _given(plan, run, node)
     order = order_of(plan, run, replace(node, input=given))
     try:
-        estimate = await routing.validate(run.tenant, order, node.supply)
+        estimate = await routing.validate(run.tenant, order, node.supply, run.id)
     except Fault as fault:
         if fault.code in ELSEWHERE:
             return Outlook()

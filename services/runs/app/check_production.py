@@ -22,13 +22,15 @@ ANY_PICTURE = {"image": {"artifact": "0" * 64}, "task": "recognize_text"}
 """What a reader of text is asked about beforehand: that it reads pictures, whichever."""
 
 
-async def check_production(routing: Routing, budgets: Budgets, tenant: str, production: Mapping[str, Any]) -> Plan:
+async def check_production(
+    routing: Routing, budgets: Budgets, tenant: str, run_id: str, production: Mapping[str, Any]
+) -> Plan:
     """The Plan of a sound document. Fault `validation_failed` with everything that is wrong, each by its JSON pointer:
     its structure, its models, its budget. A Fault of whoever is asked is passed on if nothing else is wrong."""
     reading = read_document(production)
     faults = list(reading.faults)
     try:
-        async for fault in _known_elsewhere(routing, budgets, tenant, reading):
+        async for fault in _known_elsewhere(routing, budgets, tenant, run_id, reading):
             faults.append(fault)
     except Fault:
         if not faults:
@@ -39,13 +41,13 @@ async def check_production(routing: Routing, budgets: Budgets, tenant: str, prod
 
 
 async def _known_elsewhere(
-    routing: Routing, budgets: Budgets, tenant: str, reading: Reading
+    routing: Routing, budgets: Budgets, tenant: str, run_id: str, reading: Reading
 ) -> AsyncIterator[tuple[str, str]]:
     parent = reading.budget.parent if reading.budget is not None else ""
     if parent and not await budgets.usable(parent, tenant):
         yield f"{ROOT}/budget/parent", f"there is no budget {parent!r} for this tenant"
     questions = list(_questions(reading))
-    answers = await judged(routing, tenant, [question.order for question in questions])
+    answers = await judged(routing, tenant, run_id, [question.order for question in questions])
     for question, answer in zip(questions, answers, strict=True):
         for field, reason in question.objections(answer):
             yield question.pointer + field, reason

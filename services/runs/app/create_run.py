@@ -36,12 +36,12 @@ async def create_run(
         return earlier, True
     run_id = world.ids.ulid()
     if production is None:
-        await routing.validate(tenant, order)
+        await routing.validate(tenant, order, run_id=run_id)
         if budget_id and not await budgets.usable(budget_id, tenant):
             raise Fault.invalid(("/options/budget", f"there is no budget {budget_id!r} for this tenant"))
         nodes = {MAIN: Node(MAIN, "generate", task_id=world.ids.ulid())}
     else:
-        plan = await check_production(routing, budgets, tenant, production)
+        plan = await check_production(routing, budgets, tenant, run_id, production)
         nodes = {spec.id: Node(spec.id, spec.kind.value) for spec in plan.nodes.values()}
         budget_id = await _budget(budgets, f"run:{run_id}", tenant, plan)
     now = world.clock.now()

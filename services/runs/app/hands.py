@@ -110,7 +110,7 @@ class Hands:
         if drafts := await self._remembered(plan, run, node):
             return drafts
         try:
-            estimate = await self._routing.validate(run.tenant, order_of(plan, run, node), node.supply)
+            estimate = await self._routing.validate(run.tenant, order_of(plan, run, node), node.supply, run.id)
         except Fault as fault:
             if passing(fault):
                 raise

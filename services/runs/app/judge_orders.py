@@ -26,8 +26,8 @@ def is_away(answer: Answer) -> TypeGuard[Fault]:
     return isinstance(answer, Fault) and answer.retryable
 
 
-async def judged(routing: Routing, tenant: str, orders: Sequence[Order]) -> list[Answer]:
-    """What is said of each, in their order."""
+async def judged(routing: Routing, tenant: str, run_id: str, orders: Sequence[Order]) -> list[Answer]:
+    """What is said of each, in their order, if all are of that Run."""
     written = [repr(order) for order in orders]
     distinct = dict(zip(written, orders, strict=True))
     answers: dict[str, Answer] = {}
@@ -36,7 +36,7 @@ async def judged(routing: Routing, tenant: str, orders: Sequence[Order]) -> list
     async def ask() -> None:
         for text, order in left:
             try:
-                answers[text] = await routing.validate(tenant, order)
+                answers[text] = await routing.validate(tenant, order, run_id=run_id)
             except Fault as fault:
                 answers[text] = fault
             if is_away(answers[text]):

@@ -27,10 +27,11 @@ class RoutingPeer:
         self._stub: Any = RoutingServiceStub(channel)
 
     @faulting
-    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
+    async def validate(self, tenant: str, order: Order, supply: str = "", run_id: str = "") -> Estimate:
         """See the port."""
         request = wire.submission(tenant, order, supply=supply)
         request.validate_only = True
+        request.run_id = run_id
         reply = await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
         return wire.estimate_from_proto(reply.estimate)
 

@@ -57,7 +57,8 @@ class RunsServicer(RunsServiceServicer):
         wire.refuse_oversize(request)
         production = wire.production_from_proto(request)
         if request.validate_only and production is not None:
-            await check_production(self._desk.routing, self._desk.budgets, request.tenant, production)
+            desk, run_id = self._desk, self._desk.world.ids.ulid()
+            await check_production(desk.routing, desk.budgets, request.tenant, run_id, production)
             return pb.CreateRunResponse()
         run, replayed = await create_run(
             self._desk.runs,

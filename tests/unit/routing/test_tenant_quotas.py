@@ -1,5 +1,6 @@
 """Quotas of Runs over fakes: who waits for a tenant's own quota, who does not, and whom nobody lets in."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -86,10 +87,10 @@ async def test_who_waits_for_its_quota_ends_with_its_time():
     assert failed.failure.code == "quota_exceeded"
 
 
-async def refused(play: Stage, **given: Any) -> bool:
-    """Whether one more Run is refused for the quota."""
+async def refused(play: Stage, task_id: str = "", **given: Any) -> bool:
+    """Whether one more Run is refused for the quota, a Run of its own or that of a Task."""
     try:
-        await check_task(play.desk, order("", **given))
+        await check_task(play.desk, order(task_id, run_id=f"run-{task_id or play.desk.world.ids.ulid()}", **given))
     except Fault as fault:
         return fault.code == "quota_exceeded" and fault.retryable
     return False
@@ -98,7 +99,7 @@ async def refused(play: Stage, **given: Any) -> bool:
 async def test_runs_that_wait_are_bounded():
     """AUTH-2: as many Runs may wait as the quota says, those counted that were let in and have not come yet."""
     play = bounded(queued_runs=2)
-    assert [await refused(play) for _ in range(3)] == [False, False, True]
+    assert [await refused(play, task_id) for task_id in ("t1", "t2", "t3")] == [False, False, True]
     assert not await refused(play, tenant="other")
     for task_id in ("t1", "t2"):
         await submit_task(play.desk, order(task_id))
@@ -110,6 +111,14 @@ async def test_runs_that_wait_are_bounded():
     assert await refused(play)
     await play.pass_time(6)
     assert not await refused(play), "who was let in and has not come never will"
+
+
+async def test_a_run_of_many_tasks_waits_once():
+    """AUTH-2, RUN-1a: whatever a production asks about beforehand, at once too, is one Run towards the quota."""
+    play = bounded(queued_runs=1)
+    assert await asyncio.gather(*(refused(play, "big") for _ in range(20))) == [False] * 20
+    assert not await refused(play, "big")
+    assert await refused(play, "next")
 
 
 @pytest.mark.parametrize("quotas", [{}, {"queued_runs": 0, "running_runs": 0}])

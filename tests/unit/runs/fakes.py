@@ -66,7 +66,7 @@ class FakeRouting:
     during_submit: Callable[[], Awaitable[None]] | None = None
     """What happens while a submission is on its way."""
 
-    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
+    async def validate(self, tenant: str, order: Order, supply: str = "", run_id: str = "") -> Estimate:
         """Accept what the model's name does not forbid; two attempts at one unit each. Supplies begin with `a/` or
         `b/`, and `b/small` makes no more than 10 s."""
         self.asked.append(order)

@@ -95,7 +95,7 @@ class Counting(FakeRouting):
     open: int = 0
     most: int = 0
 
-    async def validate(self, tenant: str, order: Order, supply: str = "") -> Estimate:
+    async def validate(self, tenant: str, order: Order, supply: str = "", run_id: str = "") -> Estimate:
         """As ever, after a turn of the event loop."""
         self.open += 1
         self.most = max(self.most, self.open)
