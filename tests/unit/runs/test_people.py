@@ -34,11 +34,16 @@ async def test_a_question_carries_what_is_needed_to_answer_it() -> None:
 
 
 async def test_a_deadline_is_executed() -> None:
-    """HUMAN-1: nobody answers, the deputy is asked; the deputy does not, the operator is; each is an event."""
+    """HUMAN-1: nobody answers, the deputy is asked; the deputy does not, the operator is; each is an event, and none
+    comes before its time."""
     home = house()
     gate = {**GATE, "deadline": "4h", "deputy": "lead"}
     run = await home.carry(await home.produce(production(FRAME, gate)))
-    run = await home.carry(run, seconds=4 * 3600)
+    (review,) = await home.reviews(run)
+    left_s = (review.question.deadline - home.world.clock.now()).total_seconds()
+    run = await home.carry(run, seconds=left_s - 1)
+    assert await home.said(run, "review_escalated") == []
+    run = await home.carry(run, seconds=1)
     (review,) = await home.reviews(run)
     assert (review.question.assignee, review.state) == ("lead", ReviewState.CLAIMED)
     run = await home.carry(run, seconds=4 * 3600)
