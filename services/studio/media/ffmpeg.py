@@ -29,12 +29,18 @@ async def run(arguments: Sequence[str], tool: str | None = None) -> bytes:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    try:
-        output, errors = await process.communicate()
-    except asyncio.CancelledError:
-        process.kill()
-        await process.wait()
-        raise
+    output, errors = await finished(process)
     if process.returncode != 0:
         raise RenderError(errors.decode(errors="replace")[-400:] or f"exit code {process.returncode}")
     return output
+
+
+async def finished(process: asyncio.subprocess.Process) -> tuple[bytes, bytes]:
+    """Standard output and standard error, as far as they are pipes, of a process once it has ended. A cancelled call
+    kills it, unless it ended meanwhile: a cancellation that comes late stays a cancellation."""
+    try:
+        return await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from services.studio.domain.jobs import Film, Line
 from services.studio.media.clips import WORK_PREFIX
-from services.studio.media.ffmpeg import RenderError, executable, run
+from services.studio.media.ffmpeg import RenderError, executable, finished, run
 
 SOUND = "aresample=48000,aformat=sample_fmts=fltp:channel_layouts=stereo"
 SILENCE = "anullsrc=r=48000:cl=stereo"
@@ -58,12 +58,7 @@ async def survey(paths: Sequence[Path]) -> list[Part]:
         executable(), "-nostdin", "-hide_banner", "-loglevel", "info", *inputs,
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    try:
-        _, told = await process.communicate()  # it ends with an error: there is nothing that it was to make
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    _, told = await finished(process)  # it ends with an error: there is nothing that it was to make
     found = _INPUT.split(told.decode(errors="replace"))[1:]
     if len(found) != 2 * len(paths):
         raise RenderError(f"file {len(found) // 2 + 1} of {len(paths)} cannot be read")
