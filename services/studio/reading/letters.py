@@ -132,11 +132,12 @@ def _sizes(patches: Sequence[_Patch], scale: int) -> list[tuple[int, int]]:
             likeness, glyph = max(
                 ((_alike(patch.shape, one.shape), one) for one in glyphs(size, scale, VOTING)), key=lambda pair: pair[0]
             )
-            total += likeness
+            vote = likeness**4  # letters that touch are a little like many at a size that is none of theirs
+            total += vote
             baseline = patch.shape.rise - glyph.shape.rise
-            lines[baseline] = lines.get(baseline, 0.0) + likeness**4
+            lines[baseline] = lines.get(baseline, 0.0) + vote
         baseline = max(lines, key=lambda row: lines[row])
-        if total >= LIKELY * len(voters):
+        if total >= LIKELY**4 * len(voters):
             votes.append((total, size, baseline))
     return [(size, baseline) for _, size, baseline in sorted(votes, reverse=True)[:3]]
 

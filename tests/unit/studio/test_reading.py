@@ -94,6 +94,7 @@ def test_the_frames_of_a_file_are_pages(tmp_path):
 
 @settings(max_examples=15)
 @example("2vvY")  # the second v lost a column with the first, and was taken for a y
+@example("23Fj")  # 23 and Fj touch: of three patches two are no letter, and outvoted the size of the third
 @given(st.text(alphabet="abcdefghijkmnopqrstuvwxyzABCDEFGHKLMNPQRTUVWXYZ23456789", min_size=4, max_size=24))
 def test_any_word_is_read_as_it_was_drawn(word):
     """Letters and digits that can be told apart by shape alone, in any order."""
