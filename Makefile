@@ -52,6 +52,10 @@ up: setup ## start everything and stay until Ctrl-C (ARGS="--http 127.0.0.1:8081
 test: setup ## run the tests that CI runs (TESTS=path, WORKERS=n)
 	@$(BIN)/python -m pytest $(if $(filter-out 0,$(WORKERS)),-n $(WORKERS) --dist loadfile --no-loadscope-reorder) $(TESTS)
 
+.PHONY: explore
+explore: setup ## draw new examples for the property tests, ten times as many where a test sets no number (TESTS=path)
+	@POINTSMAN_EXPLORE=1 $(BIN)/python -m pytest -m hypothesis $(if $(filter-out 0,$(WORKERS)),-n $(WORKERS)) $(TESTS)
+
 .PHONY: sim
 sim: setup ## play simulated worlds with faults (SEEDS=n, FIRST=seed, WORKERS=n; SEED=seed replays one with its trace)
 	@PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST) --workers $(WORKERS))
