@@ -19,6 +19,8 @@ def show_run(found: Mapping[str, Any], task: Mapping[str, Any], *, every_item: b
     said = " (cancel requested)" if task.get("cancel_requested") and found["status"] not in TERMINAL else ""
     name = found["model"] if single else found["production"]
     output.console.print(f"[bold]{found['id']}[/]  {name}  [bold]{found['status']}[/]{said}", highlight=False)
+    if found.get("tenant"):
+        output.console.print(f"  of tenant {found['tenant']}", highlight=False, markup=False)
     if found.get("error"):
         error = found["error"]
         output.console.print(f"  error: {error['code']}: {error['message']}", highlight=False, markup=False)

@@ -12,9 +12,8 @@ from cli.commands.calls import show_call
 from cli.commands.health import told
 from cli.commands.replay import read_replay, show_replay
 from cli.context import Session, json_option, pass_session
+from cli.reading import ABSENT, read_run
 
-ABSENT = ("not_found", "forbidden")
-"""Codes under which something else of that id may be there: keys for calls alone may see no tasks."""
 NAMED = 40
 """How many nodes of a production are named by their tasks."""
 
@@ -134,11 +133,11 @@ async def find_task(api: Api, name: str) -> dict[str, Any]:
 
 async def _of_run(api: Api, name: str, unknown: Problem) -> dict[str, Any]:
     try:
-        run = await api.get(f"/v1/runs/{quote(name, safe='')}")
+        run = await read_run(api, name)
     except Problem as problem:
         if problem.code != "not_found":
             raise
-        neither = f"there is no task, no run and no call {name!r} for this key; only its own tenant reads a run"
+        neither = f"there is no task, no run and no call {name!r} for this key"
         raise Problem(unknown.status, {**unknown.body, "detail": neither}) from problem
     if run.get("production"):
         _refuse_production(run)

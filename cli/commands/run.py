@@ -1,4 +1,4 @@
-"""`pointsman run`: create, watch, show, list, cancel. Commands on a run under way stand in `steering`."""
+"""`pointsman run`: create, watch, show, events, list, cancel. Commands on a run under way stand in `steering`."""
 
 import uuid
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,8 @@ from cli.commands.steering import COMMANDS
 from cli.context import Session, json_option, pass_session
 from cli.files import read_order
 from cli.given import EXTENSIONS, pairs, read_input
-from cli.progress import follow
+from cli.progress import describe, follow
+from cli.reading import read_run
 from cli.run_view import TERMINAL, show_run
 
 
@@ -95,10 +96,13 @@ def watch(session: Session, run_id: str, save: Path | None, as_json: bool) -> No
 @json_option
 @pass_session
 def show(session: Session, run_id: str, every_item: bool, as_json: bool) -> None:
-    """Show a run: its nodes with what they wait for and cost, or the attempts of a single request."""
+    """Show a run: its nodes with what they wait for and cost, or the attempts of a single request.
+
+    An operator's key shows runs of every tenant.
+    """
 
     async def read(api: Api) -> tuple[dict[str, Any], dict[str, Any]]:
-        found = await api.get(f"/v1/runs/{run_id}")
+        found = await read_run(api, run_id)
         single = not found.get("production") and found["nodes"]
         task_id = found["nodes"][0].get("task_id") if single else None
         return found, await api.get(f"/v1/tasks/{task_id}") if task_id else {}
@@ -108,6 +112,25 @@ def show(session: Session, run_id: str, every_item: bool, as_json: bool) -> None
         output.show_json({"run": found, "task": task})
     else:
         show_run(found, task, every_item=every_item)
+
+
+@run.command()
+@click.argument("run_id")
+@click.option("--after", default=0, help="Only events after this sequence.")
+@click.option("--limit", default=100, show_default=True)
+@json_option
+@pass_session
+def events(session: Session, run_id: str, after: int, limit: int, as_json: bool) -> None:
+    """Show what happened to a run, oldest first. An operator's key shows runs of every tenant."""
+    page = session.do(lambda api: read_run(api, run_id, "/events", after=after, limit=limit))
+    if as_json:
+        output.show_json(page)
+        return
+    told = page["events"]
+    rows = ((item["sequence"], output.when(item["created_at"]), item["kind"], describe(item)) for item in told)
+    output.show_rows("Events", ("#", "when", "kind", "what"), rows, "nothing has happened since")
+    if len(told) == limit:
+        output.console.print(f"there may be more: --after {told[-1]['sequence']}", highlight=False)
 
 
 @run.command()
@@ -137,19 +160,36 @@ def callbacks(session: Session, run_id: str, as_json: bool) -> None:
 @run.command("list")
 @click.option("--status", default="", help="Only runs in this status.")
 @click.option("--label", default="", help="Only runs with this label, NAME=VALUE or NAME.")
+@click.option("--tenant", default="", help="With an operator's key: those of this tenant.")
+@click.option("--all-tenants", is_flag=True, help="With an operator's key: those of every tenant.")
 @click.option("--limit", default=20, show_default=True)
+@click.option("--page-token", default="", help="Those that are older than the page that named it.")
 @json_option
 @pass_session
-def list_(session: Session, status: str, label: str, limit: int, as_json: bool) -> None:
-    """List runs, newest first."""
-    query = {name: value for name, value in (("status", status), ("label", label)) if value}
-    page = session.do(lambda api: api.get("/v1/runs", page_size=limit, **query))
+def list_(
+    session: Session,
+    status: str,
+    label: str,
+    tenant: str,
+    all_tenants: bool,
+    limit: int,
+    page_token: str,
+    as_json: bool,
+) -> None:
+    """List runs of the key's own tenant, or of others with an operator's key, newest first."""
+    if tenant and all_tenants:
+        output.fail("list wants one tenant or all", output.WRONG_USE, "leave out --tenant or --all-tenants")
+    path = "/v1/operator/runs" if tenant or all_tenants else "/v1/runs"
+    said = (("status", status), ("label", label), ("tenant", tenant), ("page_token", page_token))
+    query = {name: value for name, value in said if value}
+    page = session.do(lambda api: api.get(path, page_size=limit, **query))
     if as_json:
         output.show_json(page)
         return
     rows = (
         (
             item["id"],
+            *([item["tenant"]] if all_tenants else []),
             item["status"],
             item["model"] or item.get("production"),
             output.when(item["created_at"]),
@@ -160,10 +200,12 @@ def list_(session: Session, status: str, label: str, limit: int, as_json: bool) 
         )
         for item in page["runs"]
     )
-    columns = ("run", "status", "makes", "created", "supply", "attempts", "cost", "error")
+    whose = ("tenant",) if all_tenants else ()
+    columns = ("run", *whose, "status", "makes", "created", "supply", "attempts", "cost", "error")
     output.show_rows("Runs", columns, rows, "no runs")
     if page["next_page_token"]:
-        output.console.print("there are older ones; --limit shows more", highlight=False)
+        older = page["next_page_token"]
+        output.console.print(f"there are older ones: --page-token {older}, or more at once by --limit", highlight=False)
 
 
 @run.command()

@@ -36,6 +36,7 @@ from services.edge.peers.capacity import CapacityPeer
 from services.edge.peers.catalog import CatalogPeer
 from services.edge.peers.desks import DesksPeer
 from services.edge.peers.health import HealthPeer
+from services.edge.peers.overseeing import OverseeingPeer
 from services.edge.peers.routing import RoutingPeer
 from services.edge.peers.runs import RunsPeer
 from services.edge.ports import Keys, Owners, RequestCounts
@@ -55,6 +56,7 @@ from services.edge.routes.models import ModelRoutes
 from services.edge.routes.openai import OpenAiRoutes
 from services.edge.routes.openapi import DocumentRoutes
 from services.edge.routes.operators import OperatorRoutes
+from services.edge.routes.overseeing import OverseeingRoutes
 from services.edge.routes.pasts import PastRoutes
 from services.edge.routes.probes import ProbeRoutes
 from services.edge.routes.replays import ReplayRoutes
@@ -181,6 +183,7 @@ class House:
         self.reveal = Reveal(self._owners, world.clock)
         self._runs = RunsPeer(channels.to("runs"))
         self._desks = DesksPeer(channels.to("runs"))
+        self._overseen = OverseeingPeer(channels.to("runs"))
         self._callbacks = CallbacksPeer(channels.to("runs"))
         self._routing = RoutingPeer(channels.to("routing"))
         self._calls = CallsPeer(channels.to("routing"))
@@ -215,6 +218,7 @@ class House:
             ModelRoutes(self._catalog),
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),
             OperatorRoutes(self._routing, self._health, self._capacity),
+            OverseeingRoutes(self._overseen),
             RestoreRoutes(self._routing),
             BudgetRoutes(self._budgets),
             DeskRoutes(self._desks),

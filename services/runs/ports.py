@@ -50,7 +50,7 @@ class Runs(Protocol):
     async def page(
         self, tenant: str, states: Sequence[RunState], label: tuple[str, str | None] | None, before: str, size: int
     ) -> list[Run]:
-        """Runs of a tenant with an id below `before` ("" = from the newest), newest first.
+        """Runs of a tenant ("" = of all) with an id below `before` ("" = from the newest), newest first.
 
         `label` is (key, value); a None value asks only that the key is there.
         """

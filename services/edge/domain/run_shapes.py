@@ -23,6 +23,19 @@ class AffectedNode(Struct, frozen=True):
     cost: Amount | None
 
 
+class TenantRun(Run, frozen=True, kw_only=True):
+    """A Run as its tenant sees it, and whose it is: for operators."""
+
+    tenant: str
+
+
+class TenantRunPage(Struct, frozen=True):
+    """Runs of one tenant or of all, newest first."""
+
+    runs: list[TenantRun]
+    next_page_token: str
+
+
 class Redriven(Struct, frozen=True):
     """What a redrive would do: the Run as it is, the nodes reached, what they may cost together."""
 

@@ -19,6 +19,10 @@ from services.edge.routes.presence import Presence
 LONGEST_JOIN_S = 600
 DEFAULT_JOIN_S = 30
 AFTER = Parameter("after", "Only events after this sequence.", {"type": "integer", "minimum": 0, "default": 0})
+FILTERS = (
+    Parameter("status", "Only these, repeated or separated by commas."),
+    Parameter("label", "Only with this label, `name` or `name=value`."),
+)
 BESIDE: dict[str, Any] = {
     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
     "callback_url": {"type": "string", "format": "uri"},
@@ -160,11 +164,7 @@ class RunRoutes:
             Operation(
                 "listRuns", "GET", "/v1/runs", self.list, "Runs of the key's tenant, newest first.", USERS,
                 answer=shapes.RunPage, codes=("malformed_request", "validation_failed"),
-                parameters=(
-                    Parameter("status", "Only these, repeated or separated by commas."),
-                    Parameter("label", "Only with this label, `name` or `name=value`."),
-                    *PAGING,
-                ),
+                parameters=(*FILTERS, *PAGING),
             ),
             Operation("getRun", "GET", one, self.get, "One Run.", USERS, answer=shapes.Run, codes=("not_found",)),
             Operation(

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from msgspec.structs import asdict
+
 from libs.rpc.values import struct_from, struct_to_dict, time_to_proto
 from pointsman.routing.v1 import task_pb2
 from pointsman.runs.v1 import run_pb2, runs_service_pb2
@@ -59,6 +61,11 @@ def run(message: run_pb2.Run) -> shapes.Run:
         pending_steering=message.pending_steering_count,
         backpressure=message.backpressure or None,
     )
+
+
+def tenant_run(message: run_pb2.Run) -> run_shapes.TenantRun:
+    """A Run as operators see it."""
+    return run_shapes.TenantRun(**asdict(run(message)), tenant=message.tenant)
 
 
 def _production_name(message: run_pb2.Run) -> str | None:

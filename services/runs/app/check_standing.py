@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from libs.kernel.world import World
 from services.runs.app.plans import Plans
-from services.runs.domain.alerting import still
+from services.runs.domain.alerting import run_link, still
 from services.runs.domain.standing import followed, stuck
 from services.runs.ports import Alerts, Routing, Runs
 
@@ -33,5 +33,5 @@ class Standing:
             known = await self._routing.tasks(tasks) if tasks else {}
             for run in silent:
                 if why := stuck(self._plans.of(run), run, known, now):
-                    await self._alerts.tell(still(run.id, why), f"/v1/runs/{run.id}")
+                    await self._alerts.tell(still(run.id, why), run_link(run.id))
             last = silent[-1].id

@@ -17,6 +17,18 @@ def owned(run: Run | None, tenant: str, run_id: str) -> Run:
     return run
 
 
+async def seen_run(runs: Runs, tenant: str, run_id: str) -> Run:
+    """The Run to look at and no more: the tenant's own, or whoever's for an empty tenant, which is for operators."""
+    return seen(await runs.get(run_id), tenant, run_id)
+
+
+def seen(run: Run | None, tenant: str, run_id: str) -> Run:
+    """What was read, if that tenant may look at it; an empty one may look at everybody's."""
+    if run is not None and not tenant:
+        return run
+    return owned(run, tenant, run_id)
+
+
 async def tenant_of(runs: Runs, run_id: str) -> str:
     """Whose Run it is: for operators, who work for all tenants. Fault not_found."""
     run = await runs.get(run_id)

@@ -14,7 +14,7 @@ from services.runs.app.check_change import passing
 from services.runs.app.examine_artifacts import Inspector
 from services.runs.app.hold_minutes import Minutes
 from services.runs.domain import asking, event_data, hearing, memos
-from services.runs.domain.alerting import beyond, hard_limit, soft_limit
+from services.runs.domain.alerting import beyond, hard_limit, run_link, soft_limit
 from services.runs.domain.engine import Act, Deed
 from services.runs.domain.money import attempts_that_fit, order_of
 from services.runs.domain.plan import Plan
@@ -180,7 +180,7 @@ class Hands:
         root = asking.limit_root(plan, node.id, refusal.budget_id)
         if asking.open_for(run, "budget", "", root) is None:
             alert = hard_limit(refusal.budget_id, refusal.message, run.id)
-            await self._alerts.tell(alert, f"/v1/runs/{run.id}")
+            await self._alerts.tell(alert, run_link(run.id))
         return hearing.held(plan, run, node, node.task_id, refusal, self._world.clock.now())
 
     async def _settle(self, plan: Plan, run: Run, node: Node, _task: TaskView | None) -> Drafts:
@@ -199,7 +199,7 @@ class Hands:
             log.warning("hold_ended_before", extra={"run_id": run.id, "hold_id": hold.id})
             settled = await self._corrected(hold.id, cost, used, reason)
         for alert in beyond(run, hold, settled):
-            await self._alerts.tell(alert, f"/v1/runs/{run.id}")
+            await self._alerts.tell(alert, run_link(run.id))
         await self._tell_soft(run, settled.soft)
         return hearing.settled(run, node, cost, settled.soft)
 
@@ -244,7 +244,7 @@ class Hands:
     async def _tell_soft(self, run: Run, reached: Sequence[str]) -> None:
         """The ledger names each budget once, and so are operators told."""
         for budget_id in reached:
-            await self._alerts.tell(soft_limit(budget_id, run.id), f"/v1/runs/{run.id}")
+            await self._alerts.tell(soft_limit(budget_id, run.id), run_link(run.id))
 
     async def _quietly(self, run: Run, call: Callable[[T], Awaitable[None]], argument: T) -> None:
         """What is only an accelerator must not undo what was done."""

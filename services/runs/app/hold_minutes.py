@@ -7,7 +7,7 @@ from libs.faults.fault import Fault
 from libs.kernel.world import World
 from services.runs.app.check_change import passing
 from services.runs.domain import asking, minutes
-from services.runs.domain.alerting import hard_limit, soft_limit
+from services.runs.domain.alerting import hard_limit, run_link, soft_limit
 from services.runs.domain.engine import Act, Deed
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Draft, Run
@@ -49,7 +49,7 @@ class Minutes:
             return minutes.held(run, act.review, answer, now)
         root = asking.limit_root(plan, act.node, answer.budget_id, minutes=True)
         if asking.open_for(run, "budget", "", root) is None:
-            await self._alerts.tell(hard_limit(answer.budget_id, answer.message, run.id), f"/v1/runs/{run.id}")
+            await self._alerts.tell(hard_limit(answer.budget_id, answer.message, run.id), run_link(run.id))
         return minutes.refused(plan, run, act.review, answer, now)
 
     async def _ask(self, plan: Plan, run: Run, act: Act, count: int) -> HeldMinutes | Refused:
@@ -79,4 +79,4 @@ class Minutes:
 
     async def _tell_soft(self, run: Run, reached: Sequence[str]) -> None:
         for budget_id in reached:
-            await self._alerts.tell(soft_limit(budget_id, run.id), f"/v1/runs/{run.id}")
+            await self._alerts.tell(soft_limit(budget_id, run.id), run_link(run.id))

@@ -1,4 +1,4 @@
-"""Runs of a tenant, newest first."""
+"""Runs of a tenant, or of all, newest first."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,8 @@ async def list_runs(
 ) -> tuple[list[Run], str]:
     """(the page, the token of the next one or ""). A page ends before `size` where its Runs have `MOST_NODES` nodes.
 
-    `label` is `key=value`, `key`, or "" for all. Fault malformed_request for a token that no page gave.
+    An empty tenant is all of them. `label` is `key=value`, `key`, or "" for all. Fault malformed_request for a token
+    that no page gave.
     """
     if token and not (len(token) == ULID_LENGTH and token.isalnum()):
         raise Fault.of("malformed_request", "page_token is none that a page gave; begin without it")

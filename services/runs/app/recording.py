@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from services.runs.app.hub import Hub
-from services.runs.domain.alerting import alerts_of
+from services.runs.domain.alerting import alerts_of, run_link
 from services.runs.domain.desks import desk_changes
 from services.runs.domain.history import applied
 from services.runs.domain.run import Draft, Run
@@ -35,7 +35,7 @@ class Recorder:
         if saved is not None:
             self._hub.tell(saved.id, saved.last_sequence)
             for alert in alerts_of(run, drafts):
-                await self._alerts.tell(alert, f"/v1/runs/{saved.id}")
+                await self._alerts.tell(alert, run_link(saved.id))
         return saved
 
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 from libs.faults.fault import Fault
-from services.runs.app.find_run import find_run, owned
+from services.runs.app.find_run import seen, seen_run
 from services.runs.app.hub import Hub
 from services.runs.domain.run import RESTING_STATES, Event
 from services.runs.ports import Runs
@@ -12,7 +12,7 @@ from services.runs.ports import Runs
 async def list_events(runs: Runs, tenant: str, run_id: str, after: int, size: int) -> Sequence[Event]:
     """Events above `after`, at most `size`. Faults (SSE-5): malformed_request for a cursor that lies ahead;
     history_pruned for one before what is kept."""
-    run = await find_run(runs, tenant, run_id)
+    run = await seen_run(runs, tenant, run_id)
     _check_cursor(after, run.last_sequence)
     return _unbroken(await runs.events(run_id, after, size), after)
 
@@ -23,14 +23,14 @@ async def stream_events(hub: Hub, tenant: str, run_id: str, after: int) -> Async
     Holds no connection between batches (SSE-4): each read is a short one, shared with other streams at this cursor.
     """
     with hub.watching(run_id):
-        run = owned(await hub.readings.run(run_id), tenant, run_id)
+        run = seen(await hub.readings.run(run_id), tenant, run_id)
         _check_cursor(after, run.last_sequence)
         while True:
             batch, found = await hub.readings.after(run_id, after)
             if batch:
                 yield _unbroken(batch, after)
                 after = batch[-1].sequence
-            run = owned(found, tenant, run_id)
+            run = seen(found, tenant, run_id)
             if run.last_sequence > after:
                 continue
             if run.state in RESTING_STATES:

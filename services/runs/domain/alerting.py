@@ -33,6 +33,11 @@ class Alert:
     measure: Measured | None = None
 
 
+def run_link(run_id: str) -> str:
+    """The path of the API under which an operator reads a Run, of whatever tenant."""
+    return f"/v1/operator/runs/{run_id}"
+
+
 def alerts_of(before: Run, drafts: Sequence[Draft]) -> Iterator[Alert]:
     """The alerts of events that were committed to a Run that stood so before them."""
     for draft in drafts:

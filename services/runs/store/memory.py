@@ -97,7 +97,7 @@ class MemoryRuns:
     ) -> list[Run]:
         """See the port."""
         found = (self._read(run_id) for run_id in sorted(self._runs, reverse=True) if not before or run_id < before)
-        fitting = (run for run in found if run.tenant == tenant and (not states or run.state in states))
+        fitting = (run for run in found if tenant in ("", run.tenant) and (not states or run.state in states))
         return [run for run in fitting if label is None or _has(run, *label)][:size]
 
     async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:

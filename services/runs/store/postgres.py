@@ -94,7 +94,9 @@ class PostgresRuns:
         self, tenant: str, states: Sequence[RunState], label: tuple[str, str | None] | None, before: str, size: int
     ) -> list[Run]:
         """See the port."""
-        query = _WHOLE.where(runs.c.tenant == tenant).order_by(runs.c.id.desc()).limit(size)
+        query = _WHOLE.order_by(runs.c.id.desc()).limit(size)
+        if tenant:
+            query = query.where(runs.c.tenant == tenant)
         if states:
             query = query.where(runs.c.state.in_(states))
         if before:

@@ -140,7 +140,7 @@ class FakeRuns(RunsServiceServicer):
         fits = [
             run
             for run_id, run in sorted(self.runs.items(), reverse=True)
-            if run.tenant == request.tenant
+            if request.tenant in ("", run.tenant)
             and (not request.states or run.state in request.states)
             and (not request.page_token or run_id < request.page_token)
             and (not request.label or request.label.partition("=")[0] in run.labels)

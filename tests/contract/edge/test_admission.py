@@ -123,6 +123,13 @@ async def test_users_name_their_own_tenant(edge: EdgeHouse, port: Port) -> None:
     anybody = routing_service_pb2.GetTaskRequest(task_id="t1")
     assert await port.code(RoutingServiceStub, "GetTask", anybody, owner) == "forbidden"
     assert await port.code(RoutingServiceStub, "GetTask", anybody, ADMIN_KEY) == ""
+    _, operator = await edge.key("ops", "operate")
+    for method, whoever in (
+        ("GetRun", runs_service_pb2.GetRunRequest(run_id="r1")),
+        ("ListRuns", runs_service_pb2.ListRunsRequest(page_size=9)),
+    ):
+        assert await port.code(RunsServiceStub, method, whoever, owner) == "forbidden"
+        assert await port.code(RunsServiceStub, method, whoever, operator) == ""
 
 
 async def test_streams_are_checked_too(edge: EdgeHouse, port: Port) -> None:

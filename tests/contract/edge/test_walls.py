@@ -53,6 +53,25 @@ async def test_foreign_ids_are_found_nowhere(edge: EdgeHouse) -> None:
     assert edge.runs.runs["r1"].state == 1, "and nothing has happened to it"
 
 
+async def test_operators_doors_tell_users_nothing(edge: EdgeHouse) -> None:
+    """AUTH-1: what only operators may ask about an id is forbidden to a tenant alike, whether it is there or not."""
+    edge.runs.add("r1", "owner")
+    edge.routing.add("t1", "owner")
+    async with await edge.user("owner", "runs", "invoke") as owner:
+        paths = (await owner.get("/openapi.json")).json()["paths"]
+        asked = [
+            (method.upper(), path)
+            for path, methods in paths.items()
+            for method, told in methods.items()
+            if "{" in path and told.get("x-scopes") and not USERS & set(told["x-scopes"])
+        ]
+        assert ("GET", "/v1/operator/runs/{run_id}") in asked
+        for method, path in asked:
+            for run_id, task_id in (("r1", "t1"), ("r9", "t9")):
+                there = path.replace("{run_id}", run_id).replace("{task_id}", task_id)
+                check(await owner.request(method, there), 403, "forbidden")
+
+
 async def test_no_list_tells_of_another_tenant(edge: EdgeHouse) -> None:
     """AUTH-1: whatever operation lists, a stranger's answer names nothing of the owner's."""
     edge.runs.add("run-of-the-owner", "owner", labels={"act": "secret-of-the-owner"})

@@ -163,7 +163,8 @@ async def test_a_key_finds_its_run(runs: Runs) -> None:
 
 
 async def test_pages_are_the_tenants_own(runs: Runs) -> None:
-    """AUTH-1: a page holds the tenant's Runs alone, newest first, by state and label."""
+    """AUTH-1: a page holds the tenant's Runs alone, newest first, by state and label; without a tenant it is for
+    operators, and holds everybody's."""
     for number in range(4):
         await add(runs, new_run(f"r{number}", project="x" if number % 2 else "y"))
     await add(runs, new_run("s1", tenant="b", project="x"))
@@ -172,6 +173,8 @@ async def test_pages_are_the_tenants_own(runs: Runs) -> None:
     assert [run.id for run in await runs.page("a", [], ("project", "x"), "", 9)] == ["r3", "r1"]
     assert [run.id for run in await runs.page("a", [], ("project", None), "", 9)] == ["r3", "r2", "r1", "r0"]
     assert await runs.page("a", [RunState.SUCCEEDED], None, "", 9) == []
+    assert [run.id for run in await runs.page("", [], None, "", 9)] == ["s1", "r3", "r2", "r1", "r0"]
+    assert [run.id for run in await runs.page("", [RunState.PENDING], ("project", "x"), "s1", 9)] == ["r3", "r1"]
 
 
 async def test_live_runs_are_the_work_of_the_ticks(runs: Runs) -> None:

@@ -279,3 +279,51 @@ def test_a_key_is_rotated_and_shown_once() -> None:
     assert "shown this once" in said.stderr
     assert server.asked == [("POST", "/v1/operator/keys/K1:rotate", {"grace_s": 60.0})]
     assert json.loads(invoke(keys, server, "rotate", "K1", "--json").stdout) == {"id": "K1", "key": "pm_K1_x"}
+
+
+def test_an_operator_is_shown_whoevers_run() -> None:
+    """OPS-8: one verb for both: a run that is not the key's own is looked up among everybody's, and says whose."""
+    answers = {
+        "/v1/operator/runs/R1": a_run(tenant="acme"),
+        "/v1/operator/runs/R1/events": {"events": [happened(3, "run_started")]},
+        "/v1/tasks/T1": a_task(),
+        "/v1/tasks/T1/selections": {"selections": []},
+    }
+    without_runs = {path: problem("forbidden", 403) for path in ("/v1/runs/R1", "/v1/runs/R1/events")}
+    for own in ({}, without_runs):
+        server = FakeServer({**answers, **own})
+        assert "of tenant acme" in invoke(run, server, "show", "R1").output
+        assert "run started" in invoke(run, server, "events", "R1").output
+        assert "task T1" in invoke(explain, server, "R1").output
+
+
+def happened(sequence: int, kind: str) -> dict[str, Any]:
+    """An event as the API tells it."""
+    return {"sequence": sequence, "kind": kind, "created_at": "2026-01-31T09:30:00.5Z", "data": {}}
+
+
+def test_a_tenants_key_is_refused_in_its_own_words() -> None:
+    """AUTH-1: whose key opens no operator's door is told that there is no such run, and of no other door."""
+    closed = {"/v1/operator/runs/R1": problem("forbidden", 403)}
+    said = invoke(run, FakeServer(closed), "show", "R1")
+    assert (said.exit_code, "not_found" in said.stderr) == (output.REFUSED, True)
+
+
+def test_events_go_on_where_a_page_ended() -> None:
+    """OPS-8: a full page names what to type for the next one."""
+    server = FakeServer({"/v1/runs/R1/events": {"events": [happened(1, "run_created"), happened(2, "run_started")]}})
+    assert "--after 2" in invoke(run, server, "events", "R1", "--limit", "2").output
+    assert "--after" not in invoke(run, server, "events", "R1").output
+
+
+def test_runs_of_others_are_listed_for_operators() -> None:
+    """OPS-8: one tenant's or all, of which each is named; a page names the next one; both at once is wrong use."""
+    page = {"runs": [a_run(tenant="acme")], "next_page_token": "R1"}
+    server = FakeServer({"/v1/operator/runs": page, "/v1/runs": {"runs": [], "next_page_token": ""}})
+    said = invoke(run, server, "list", "--all-tenants")
+    assert "acme" in said.output
+    assert "--page-token R1" in said.output
+    assert invoke(run, server, "list", "--tenant", "acme").exit_code == 0
+    assert "no runs" in invoke(run, server, "list").output
+    assert [path for _, path, _ in server.asked] == ["/v1/operator/runs", "/v1/operator/runs", "/v1/runs"]
+    assert invoke(run, server, "list", "--tenant", "acme", "--all-tenants").exit_code == output.WRONG_USE

@@ -7,7 +7,7 @@ import pytest
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from services.runs.app.command_run import cancel_run
+from services.runs.app.command_run import cancel_run, pause_run, steer_run
 from services.runs.app.create_run import create_run
 from services.runs.app.find_run import find_run
 from services.runs.app.hub import Hub
@@ -122,6 +122,25 @@ async def test_another_tenants_run_is_not_found() -> None:
         anext(stream_events(house.hub, "b", run.id, 0)),
     ]
     for call in calls:
+        with pytest.raises(Fault) as caught:
+            await call
+        assert caught.value.code == "not_found"
+
+
+async def test_operators_look_at_whoevers_run_and_do_no_more() -> None:
+    """AUTH-1: without a tenant a Run and its events are read, which is for operators; nothing of it is changed so."""
+    house = Generations()
+    run = await house.create(tenant="a")
+    assert (await read_run(house.runs, house.routing, "", run.id)).tenant == "a"
+    assert [event.sequence for event in await list_events(house.runs, "", run.id, 0, 10)] == [1]
+    (first,) = await anext(stream_events(house.hub, "", run.id, 0))
+    assert first.kind == "run_created"
+    for call in (
+        cancel_run(house.desk, "", run.id),
+        pause_run(house.desk, "", run.id, "", "c"),
+        steer_run(house.desk, "", run.id, "style", {}, "s"),
+        read_run(house.runs, house.routing, "", "r9"),
+    ):
         with pytest.raises(Fault) as caught:
             await call
         assert caught.value.code == "not_found"

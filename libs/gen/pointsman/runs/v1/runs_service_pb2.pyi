@@ -208,7 +208,7 @@ class GetRunRequest(_message.Message):
     run_id: _builtins.str
     """Required. Its id."""
     tenant: _builtins.str
-    """Required. Whose; another's is not found."""
+    """Whose; another's is not found. Empty = whoever's, which is for operators."""
     def __init__(
         self,
         *,
@@ -259,7 +259,7 @@ class ListRunsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     tenant: _builtins.str
-    """Required. Whose."""
+    """Whose; empty = everybody's, which is for operators."""
     label: _builtins.str
     """Only with this label, `key=value` or `key`; empty = all."""
     page_size: _builtins.int
@@ -777,7 +777,7 @@ class StreamRunEventsRequest(_message.Message):
     run_id: _builtins.str
     """Required. The Run."""
     tenant: _builtins.str
-    """Required. Whose."""
+    """Whose; empty = whoever's, which is for operators."""
     after_sequence: _builtins.int
     """Only events after this sequence."""
     follow: _builtins.bool
