@@ -3,8 +3,8 @@
 Money is counted in whole nanos of the budget's currency, so that every sum is exact.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -60,6 +60,10 @@ class Amounts:
     def of(self, dimension: str) -> int:
         """The amount in one of `COUNTED`."""
         return int(getattr(self, dimension))
+
+    def with_those_of(self, other: "Amounts", named: Collection[str]) -> "Amounts":
+        """The same, with the named dimensions of another."""
+        return replace(self, **{name: other.of(name) for name in named})
 
     def above_zero(self) -> "Amounts":
         """The same, with nothing below zero."""
@@ -239,7 +243,10 @@ class ReleaseAsk:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAsk:
-    """Changes limits: None = as they are. The currencies are those of the money in the limits, where they name any."""
+    """Changes limits: None = as they are, and of a limit only the dimensions that are named.
+
+    The currencies are those of the money in the limits, where they name any.
+    """
 
     budget_id: str
     reason: str
@@ -249,6 +256,8 @@ class ChangeAsk:
     soft_currency: str = ""
     deadline_at: datetime | None = None
     request_id: str = ""
+    hard_named: tuple[str, ...] = COUNTED
+    soft_named: tuple[str, ...] = COUNTED
 
 
 @dataclass(frozen=True, slots=True)

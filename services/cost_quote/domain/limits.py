@@ -1,5 +1,6 @@
 """How a budget is declared, and how a person changes its limits. Pure."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -81,10 +82,11 @@ def _faults(told: Declaration, parent: Budget | None) -> list[tuple[str, str]]:
 def changed(budget: Budget, ask: ChangeAsk, now: datetime) -> tuple[Budget, Entry]:
     """The budget with its new limits, and the entry of it. Faults `validation_failed`.
 
-    A limit may not be set below what is spent and held under it: to stop spending, set it to just that.
+    A limit may not be set below what is spent and held under it: to stop spending, set it to just that. Two who change
+    different dimensions at once both do.
     """
-    hard = budget.hard if ask.hard is None else ask.hard
-    soft = budget.soft if ask.soft is None else ask.soft
+    hard = _wanted(budget.hard, ask.hard, ask.hard_named)
+    soft = _wanted(budget.soft, ask.soft, ask.soft_named)
     faults = [] if ask.reason.strip() else [("/reason", "is required: who changes the limits, and why")]
     for name, limit, said in (("hard", ask.hard, ask.hard_currency), ("soft", ask.soft, ask.soft_currency)):
         if limit is not None:
@@ -111,14 +113,19 @@ def changed_again(budget: Budget, known: Entry, ask: ChangeAsk) -> Budget:
     limits = known.limits
     wanted = (
         limits is not None
-        and ask.hard in (None, limits.hard)
-        and ask.soft in (None, limits.soft)
+        and _wanted(limits.hard, ask.hard, ask.hard_named) == limits.hard
+        and _wanted(limits.soft, ask.soft, ask.soft_named) == limits.soft
         and ask.deadline_at in (None, limits.deadline_at)
     )
     if not wanted:
         said = f"the limits of budget '{budget.id}' were changed otherwise under the same key, and that stands"
         raise Fault.of("conflict", f"{said}; read the budget again, and decide anew under another key")
     return budget
+
+
+def _wanted(present: Amounts, asked: Amounts | None, named: Collection[str]) -> Amounts:
+    """What is not named stays as it is now, whatever it was when whoever asks read it."""
+    return present if asked is None else present.with_those_of(asked, named)
 
 
 def _limit_faults(at: str, limit: Amounts, said: str, currency: str) -> list[tuple[str, str]]:

@@ -1,5 +1,7 @@
 """Messages of `BudgetService` to domain values and back."""
 
+from collections.abc import Collection, Iterable
+
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.rpc.values import money_from_proto, money_to_proto, stamp_of, time_from_proto, time_to_proto
@@ -55,19 +57,37 @@ def declaration_from_proto(message: pb.Budget) -> Declaration:
 
 
 def change_from_proto(message: service_pb.ChangeLimitsRequest) -> ChangeAsk:
-    """New limits."""
+    """New limits: the dimensions of the mask, or all of a limit that is there. Fault `validation_failed` names what a
+    mask cannot name."""
     hard, hard_currency = _limit(message.hard, "/hard")
     soft, soft_currency = _limit(message.soft, "/soft")
+    masked, paths = message.HasField("update_mask"), message.update_mask.paths
+    _refuse_unknown(paths)
+    hard_named = _named("hard", paths) if masked else COUNTED if message.HasField("hard") else ()
+    soft_named = _named("soft", paths) if masked else COUNTED if message.HasField("soft") else ()
     return ChangeAsk(
         budget_id=message.budget_id,
         reason=message.reason,
-        hard=hard if message.HasField("hard") else None,
-        soft=soft if message.HasField("soft") else None,
+        hard=hard if hard_named else None,
+        soft=soft if soft_named else None,
         hard_currency=hard_currency,
         soft_currency=soft_currency,
         deadline_at=time_from_proto(message.deadline_time, "/deadline_time"),
         request_id=message.request_id,
+        hard_named=hard_named,
+        soft_named=soft_named,
     )
+
+
+def _named(limit: str, paths: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in COUNTED if f"{limit}.{name}" in paths)
+
+
+def _refuse_unknown(paths: Iterable[str]) -> None:
+    known = [f"{limit}.{name}" for limit in ("hard", "soft") for name in COUNTED]
+    unknown = [path for path in paths if path not in known]
+    if unknown:
+        raise Fault.invalid(("/update_mask", f"names {unknown[0]!r}; name one of {', '.join(known)}"))
 
 
 def hold_from_proto(message: service_pb.HoldRequest) -> HoldAsk:

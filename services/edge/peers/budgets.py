@@ -49,12 +49,12 @@ class BudgetsPeer:
 
     @faulting
     async def change(self, budget_id: str, change: LimitChange, request_id: str) -> budget_shapes.Budget:
-        """See the port. What was not said is filled in from the budget as it is."""
-        present = (await self._stub.GetBudget(pb.GetBudgetRequest(budget_id=budget_id), timeout=TIMEOUT_S)).budget
+        """See the port."""
         request = pb.ChangeLimitsRequest(
             budget_id=budget_id,
-            hard=wire.limit(change.hard, present.hard, present.currency) if change.hard else None,
-            soft=wire.limit(change.soft, present.soft, present.currency) if change.soft else None,
+            hard=wire.limit(change.hard, ""),
+            soft=wire.limit(change.soft, ""),
+            update_mask=wire.mask(change),
             deadline_time=time_to_proto(change.deadline_at),
             reason=change.reason,
             request_id=request_id,

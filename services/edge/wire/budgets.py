@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from libs.rpc.values import money_from_proto, money_to_proto, time_to_proto
+from libs.rpc.values import money_to_proto, time_to_proto
 from pointsman.cost_quote.v1 import budget_pb2 as pb
 from services.edge.domain import budget_shapes, shapes
-from services.edge.domain.budgets import BudgetOrder
+from services.edge.domain.budgets import BudgetOrder, LimitChange
 from services.edge.wire.values import amount, moment, word
 
 DIMENSIONS = ("attempts", "review_minutes")
@@ -72,8 +74,8 @@ def declaration(order: BudgetOrder) -> pb.Budget:
         tenant=order.tenant,
         value_class=pb.ValueClass.Value(f"VALUE_CLASS_{order.value_class.upper()}"),
         currency=order.currency,
-        hard=limit(order.hard, pb.Amounts(), order.currency),
-        soft=limit(order.soft, pb.Amounts(), order.currency),
+        hard=limit(order.hard, order.currency),
+        soft=limit(order.soft, order.currency),
         deadline_time=time_to_proto(order.deadline_at),
     )
 
@@ -86,15 +88,13 @@ def in_public_words(fault: Fault) -> Fault:
     return Fault.invalid(*((PUBLIC_NAMES.get(pointer, pointer), reason) for pointer, reason in places))
 
 
-def limit(said: Mapping[str, Decimal | int], present: pb.Amounts, currency: str) -> pb.Amounts:
-    """The present limit with what was said in its place."""
-    new = pb.Amounts(attempts=present.attempts, review_minutes=present.review_minutes)
-    cost = money_from_proto(present.cost)
-    if "cost" in said:
-        cost = Money.unchecked(currency, Decimal(said["cost"]))
-    if cost is not None:
-        new.cost.CopyFrom(money_to_proto(cost))
-    for name in DIMENSIONS:
-        if name in said:
-            setattr(new, name, int(said[name]))
-    return new
+def limit(said: Mapping[str, Decimal | int], currency: str) -> pb.Amounts:
+    """What was said of a limit; an empty currency is the budget's own."""
+    cost = Money.unchecked(currency, Decimal(said["cost"])) if "cost" in said else None
+    counts = {name: int(said[name]) for name in DIMENSIONS if name in said}
+    return pb.Amounts(cost=money_to_proto(cost), **counts)
+
+
+def mask(change: LimitChange) -> FieldMask:
+    """What changes: another operator may be changing the rest at this moment."""
+    return FieldMask(paths=[*(f"hard.{name}" for name in change.hard), *(f"soft.{name}" for name in change.soft)])

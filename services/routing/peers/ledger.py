@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.rpc.faulting import faulting
@@ -46,7 +48,9 @@ class RemoteLedger:
             return
         zero = Money.zero(cost.currency)
         used = (money_from_proto(known.spent.cost) or zero) + (money_from_proto(known.held.cost) or zero)
-        change = pb.ChangeLimitsRequest(budget_id=budget, hard=_amounts(max(cost, used), 0), reason=reason)
+        named = FieldMask(paths=["hard.cost"])
+        new = _amounts(max(cost, used), 0)
+        change = pb.ChangeLimitsRequest(budget_id=budget, hard=new, update_mask=named, reason=reason)
         await self._stub.ChangeLimits(change, timeout=self._timeout_s)
 
     @faulting

@@ -3,6 +3,8 @@
 from decimal import Decimal
 from typing import Any
 
+from google.protobuf.field_mask_pb2 import FieldMask
+
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.rpc.faulting import faulting, faults_from_rpc
@@ -152,15 +154,17 @@ class BudgetsPeer:
         self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
     ) -> None:
         """See the port."""
-        known = await self._stub.GetBudget(budget_service_pb2.GetBudgetRequest(budget_id=budget_id), timeout=TIMEOUT_S)
         hard = budget_pb2.Amounts()
-        hard.CopyFrom(known.budget.hard)  # the other dimensions stay
         if isinstance(limit, Money):
             hard.cost.CopyFrom(money_to_proto(limit))
         else:
             setattr(hard, dimension, limit)
         request = budget_service_pb2.ChangeLimitsRequest(
-            budget_id=budget_id, hard=hard, reason=reason, request_id=request_id
+            budget_id=budget_id,
+            hard=hard,
+            update_mask=FieldMask(paths=[f"hard.{dimension}"]),  # the other dimensions stay as they are by then
+            reason=reason,
+            request_id=request_id,
         )
         await self._stub.ChangeLimits(request, timeout=TIMEOUT_S)
 

@@ -122,6 +122,25 @@ async def test_a_refusal_names_level_dimension_and_figures(service: Any) -> None
     assert (entries[0].reason, entries[0].hard.cost.units) == ("Ann: one more take", 21)
 
 
+async def test_a_mask_says_which_limits_change(service: Any) -> None:
+    """COST-10: without a mask a limit is changed whole; with one what it does not name stays; a name that is none is
+    refused."""
+    hard = money(20)
+    hard.attempts = 5
+    await create(service, "p", hard=hard, soft=money(10))
+    asked = pb.ChangeLimitsRequest(budget_id="p", hard=budget_pb2.Amounts(attempts=7), reason="Ann")
+    asked.update_mask.paths[:] = ["hard.attempts", "soft.cost"]
+    budget = (await service.ChangeLimits(asked, timeout=CALL_S)).budget
+    hard.attempts = 7
+    assert (budget.hard, budget.soft) == (hard, budget_pb2.Amounts())
+    asked.update_mask.paths.append("hard.colour")
+    refused = await fault_of(service.ChangeLimits(asked, timeout=CALL_S))
+    assert ([error.pointer for error in refused.errors], "hard.colour" in refused.message) == (["/update_mask"], True)
+    asked.ClearField("update_mask")
+    budget = (await service.ChangeLimits(asked, timeout=CALL_S)).budget
+    assert (budget.hard, budget.soft) == (budget_pb2.Amounts(attempts=7), budget_pb2.Amounts())
+
+
 async def test_other_currencies_are_converted_by_the_rates_in_force(service: Any) -> None:
     """COST-3, COST-9: exactly, by way of the catalogue's currency; what is held is rounded up, what is booked to the
     nearest nano."""

@@ -1,5 +1,6 @@
 """Budgets over HTTP, with the real ledger behind."""
 
+import asyncio
 from typing import Any
 
 from google.type.money_pb2 import Money
@@ -67,6 +68,18 @@ async def test_limits_are_raised_with_a_reason(edge: EdgeHouse) -> None:
         later = (await admin.get(f"{AT}/ep%2F1/entries", params={"after": "1"})).json()["entries"]
         assert later == entries[1:]
         assert (await admin.get(f"{AT}:check")).json() == {"mismatches": []}
+
+
+async def test_two_operators_raise_two_dimensions_at_once(edge: EdgeHouse) -> None:
+    """COST-10: neither is lost, whoever is written last."""
+    async with edge.admin as admin:
+        await made(admin, "ep/1", hard={"cost": "5", "attempts": 3})
+        changes = ({"hard": {"cost": "12.50"}}, {"hard": {"attempts": 9}}, {"soft": {"cost": "4"}})
+        told = (admin.post(f"{AT}/ep%2F1/limits", json={**change, "reason": "Ann"}) for change in changes)
+        assert {answer.status_code for answer in await asyncio.gather(*told)} == {200}
+        budget = (await admin.get(f"{AT}/ep%2F1")).json()
+    assert (budget["hard"]["cost"]["amount"], budget["hard"]["attempts"]) == ("12.50", 9)
+    assert budget["soft"]["cost"]["amount"] == "4.00"
 
 
 async def test_bad_budgets_are_refused_by_their_place(edge: EdgeHouse) -> None:

@@ -22,61 +22,62 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from pointsman.cost_quote.v1 import budget_pb2 as pointsman_dot_cost__quote_dot_v1_dot_budget__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/cost_quote/v1/budget_service.proto\x12\x17pointsman.cost_quote.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/cost_quote/v1/budget.proto\"F\n\x13\x43reateBudgetRequest\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"G\n\x14\x43reateBudgetResponse\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"\xdf\x01\n\x13\x43hangeLimitsRequest\x12\x11\n\tbudget_id\x18\x01 \x01(\t\x12.\n\x04hard\x18\x02 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12.\n\x04soft\x18\x03 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x31\n\rdeadline_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"G\n\x14\x43hangeLimitsResponse\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"u\n\x0bHoldRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x11\n\tbudget_id\x18\x02 \x01(\t\x12\x31\n\x07\x61mounts\x18\x03 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0f\n\x07subject\x18\x04 \x01(\t\"\xaa\x01\n\x0cHoldResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x35\n\x07refusal\x18\x02 \x01(\x0b\x32$.pointsman.cost_quote.v1.HoldRefusal\x12\x1d\n\x15soft_limit_budget_ids\x18\x03 \x03(\t\x12\x17\n\x0fsoft_budget_ids\x18\x04 \x03(\t\"h\n\x12\x45nlargeHoldRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x31\n\x07\x61mounts\x18\x02 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\x98\x01\n\x13\x45nlargeHoldResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x35\n\x07refusal\x18\x02 \x01(\x0b\x32$.pointsman.cost_quote.v1.HoldRefusal\x12\x1d\n\x15soft_limit_budget_ids\x18\x03 \x03(\t\"t\n\rSettleRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x31\n\x07\x61mounts\x18\x02 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07\x63orrect\x18\x04 \x01(\x08\"\x8e\x01\n\x0eSettleResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x1d\n\x15soft_limit_budget_ids\x18\x02 \x03(\t\x12\x30\n\x06\x62\x65yond\x18\x03 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\"5\n\x12ReleaseHoldRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"B\n\x13ReleaseHoldResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\"5\n\x10GetBudgetRequest\x12\x11\n\tbudget_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"D\n\x11GetBudgetResponse\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"\\\n\x12ListBudgetsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0f\n\x07root_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"`\n\x13ListBudgetsResponse\x12\x30\n\x07\x62udgets\x18\x01 \x03(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\x12ListEntriesRequest\x12\x11\n\tbudget_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"F\n\x13ListEntriesResponse\x12/\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1e.pointsman.cost_quote.v1.Entry\"\x14\n\x12\x43heckLedgerRequest\"R\n\x13\x43heckLedgerResponse\x12;\n\nmismatches\x18\x01 \x03(\x0b\x32\'.pointsman.cost_quote.v1.LedgerMismatch\"P\n\x14ListOpenHoldsRequest\x12\x11\n\tid_prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x15ListOpenHoldsResponse\x12,\n\x05holds\x18\x01 \x03(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xff\x08\n\rBudgetService\x12k\n\x0c\x43reateBudget\x12,.pointsman.cost_quote.v1.CreateBudgetRequest\x1a-.pointsman.cost_quote.v1.CreateBudgetResponse\x12k\n\x0c\x43hangeLimits\x12,.pointsman.cost_quote.v1.ChangeLimitsRequest\x1a-.pointsman.cost_quote.v1.ChangeLimitsResponse\x12S\n\x04Hold\x12$.pointsman.cost_quote.v1.HoldRequest\x1a%.pointsman.cost_quote.v1.HoldResponse\x12h\n\x0b\x45nlargeHold\x12+.pointsman.cost_quote.v1.EnlargeHoldRequest\x1a,.pointsman.cost_quote.v1.EnlargeHoldResponse\x12Y\n\x06Settle\x12&.pointsman.cost_quote.v1.SettleRequest\x1a\'.pointsman.cost_quote.v1.SettleResponse\x12h\n\x0bReleaseHold\x12+.pointsman.cost_quote.v1.ReleaseHoldRequest\x1a,.pointsman.cost_quote.v1.ReleaseHoldResponse\x12\x62\n\tGetBudget\x12).pointsman.cost_quote.v1.GetBudgetRequest\x1a*.pointsman.cost_quote.v1.GetBudgetResponse\x12h\n\x0bListBudgets\x12+.pointsman.cost_quote.v1.ListBudgetsRequest\x1a,.pointsman.cost_quote.v1.ListBudgetsResponse\x12h\n\x0bListEntries\x12+.pointsman.cost_quote.v1.ListEntriesRequest\x1a,.pointsman.cost_quote.v1.ListEntriesResponse\x12n\n\rListOpenHolds\x12-.pointsman.cost_quote.v1.ListOpenHoldsRequest\x1a..pointsman.cost_quote.v1.ListOpenHoldsResponse\x12h\n\x0b\x43heckLedger\x12+.pointsman.cost_quote.v1.CheckLedgerRequest\x1a,.pointsman.cost_quote.v1.CheckLedgerResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,pointsman/cost_quote/v1/budget_service.proto\x12\x17pointsman.cost_quote.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$pointsman/cost_quote/v1/budget.proto\"F\n\x13\x43reateBudgetRequest\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"G\n\x14\x43reateBudgetResponse\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"\x90\x02\n\x13\x43hangeLimitsRequest\x12\x11\n\tbudget_id\x18\x01 \x01(\t\x12.\n\x04hard\x18\x02 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12.\n\x04soft\x18\x03 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x12\n\nrequest_id\x18\x05 \x01(\t\x12\x31\n\rdeadline_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_mask\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\"G\n\x14\x43hangeLimitsResponse\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"u\n\x0bHoldRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x11\n\tbudget_id\x18\x02 \x01(\t\x12\x31\n\x07\x61mounts\x18\x03 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0f\n\x07subject\x18\x04 \x01(\t\"\xaa\x01\n\x0cHoldResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x35\n\x07refusal\x18\x02 \x01(\x0b\x32$.pointsman.cost_quote.v1.HoldRefusal\x12\x1d\n\x15soft_limit_budget_ids\x18\x03 \x03(\t\x12\x17\n\x0fsoft_budget_ids\x18\x04 \x03(\t\"h\n\x12\x45nlargeHoldRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x31\n\x07\x61mounts\x18\x02 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0e\n\x06reason\x18\x03 \x01(\t\"\x98\x01\n\x13\x45nlargeHoldResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x35\n\x07refusal\x18\x02 \x01(\x0b\x32$.pointsman.cost_quote.v1.HoldRefusal\x12\x1d\n\x15soft_limit_budget_ids\x18\x03 \x03(\t\"t\n\rSettleRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x31\n\x07\x61mounts\x18\x02 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07\x63orrect\x18\x04 \x01(\x08\"\x8e\x01\n\x0eSettleResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x1d\n\x15soft_limit_budget_ids\x18\x02 \x03(\t\x12\x30\n\x06\x62\x65yond\x18\x03 \x01(\x0b\x32 .pointsman.cost_quote.v1.Amounts\"5\n\x12ReleaseHoldRequest\x12\x0f\n\x07hold_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"B\n\x13ReleaseHoldResponse\x12+\n\x04hold\x18\x01 \x01(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\"5\n\x10GetBudgetRequest\x12\x11\n\tbudget_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"D\n\x11GetBudgetResponse\x12/\n\x06\x62udget\x18\x01 \x01(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\"\\\n\x12ListBudgetsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0f\n\x07root_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"`\n\x13ListBudgetsResponse\x12\x30\n\x07\x62udgets\x18\x01 \x03(\x0b\x32\x1f.pointsman.cost_quote.v1.Budget\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"R\n\x12ListEntriesRequest\x12\x11\n\tbudget_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\x12\x11\n\tpage_size\x18\x03 \x01(\x05\"F\n\x13ListEntriesResponse\x12/\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1e.pointsman.cost_quote.v1.Entry\"\x14\n\x12\x43heckLedgerRequest\"R\n\x13\x43heckLedgerResponse\x12;\n\nmismatches\x18\x01 \x03(\x0b\x32\'.pointsman.cost_quote.v1.LedgerMismatch\"P\n\x14ListOpenHoldsRequest\x12\x11\n\tid_prefix\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x15ListOpenHoldsResponse\x12,\n\x05holds\x18\x01 \x03(\x0b\x32\x1d.pointsman.cost_quote.v1.Hold\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t2\xff\x08\n\rBudgetService\x12k\n\x0c\x43reateBudget\x12,.pointsman.cost_quote.v1.CreateBudgetRequest\x1a-.pointsman.cost_quote.v1.CreateBudgetResponse\x12k\n\x0c\x43hangeLimits\x12,.pointsman.cost_quote.v1.ChangeLimitsRequest\x1a-.pointsman.cost_quote.v1.ChangeLimitsResponse\x12S\n\x04Hold\x12$.pointsman.cost_quote.v1.HoldRequest\x1a%.pointsman.cost_quote.v1.HoldResponse\x12h\n\x0b\x45nlargeHold\x12+.pointsman.cost_quote.v1.EnlargeHoldRequest\x1a,.pointsman.cost_quote.v1.EnlargeHoldResponse\x12Y\n\x06Settle\x12&.pointsman.cost_quote.v1.SettleRequest\x1a\'.pointsman.cost_quote.v1.SettleResponse\x12h\n\x0bReleaseHold\x12+.pointsman.cost_quote.v1.ReleaseHoldRequest\x1a,.pointsman.cost_quote.v1.ReleaseHoldResponse\x12\x62\n\tGetBudget\x12).pointsman.cost_quote.v1.GetBudgetRequest\x1a*.pointsman.cost_quote.v1.GetBudgetResponse\x12h\n\x0bListBudgets\x12+.pointsman.cost_quote.v1.ListBudgetsRequest\x1a,.pointsman.cost_quote.v1.ListBudgetsResponse\x12h\n\x0bListEntries\x12+.pointsman.cost_quote.v1.ListEntriesRequest\x1a,.pointsman.cost_quote.v1.ListEntriesResponse\x12n\n\rListOpenHolds\x12-.pointsman.cost_quote.v1.ListOpenHoldsRequest\x1a..pointsman.cost_quote.v1.ListOpenHoldsResponse\x12h\n\x0b\x43heckLedger\x12+.pointsman.cost_quote.v1.CheckLedgerRequest\x1a,.pointsman.cost_quote.v1.CheckLedgerResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.cost_quote.v1.budget_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CREATEBUDGETREQUEST']._serialized_start=144
-  _globals['_CREATEBUDGETREQUEST']._serialized_end=214
-  _globals['_CREATEBUDGETRESPONSE']._serialized_start=216
-  _globals['_CREATEBUDGETRESPONSE']._serialized_end=287
-  _globals['_CHANGELIMITSREQUEST']._serialized_start=290
-  _globals['_CHANGELIMITSREQUEST']._serialized_end=513
-  _globals['_CHANGELIMITSRESPONSE']._serialized_start=515
-  _globals['_CHANGELIMITSRESPONSE']._serialized_end=586
-  _globals['_HOLDREQUEST']._serialized_start=588
-  _globals['_HOLDREQUEST']._serialized_end=705
-  _globals['_HOLDRESPONSE']._serialized_start=708
-  _globals['_HOLDRESPONSE']._serialized_end=878
-  _globals['_ENLARGEHOLDREQUEST']._serialized_start=880
-  _globals['_ENLARGEHOLDREQUEST']._serialized_end=984
-  _globals['_ENLARGEHOLDRESPONSE']._serialized_start=987
-  _globals['_ENLARGEHOLDRESPONSE']._serialized_end=1139
-  _globals['_SETTLEREQUEST']._serialized_start=1141
-  _globals['_SETTLEREQUEST']._serialized_end=1257
-  _globals['_SETTLERESPONSE']._serialized_start=1260
-  _globals['_SETTLERESPONSE']._serialized_end=1402
-  _globals['_RELEASEHOLDREQUEST']._serialized_start=1404
-  _globals['_RELEASEHOLDREQUEST']._serialized_end=1457
-  _globals['_RELEASEHOLDRESPONSE']._serialized_start=1459
-  _globals['_RELEASEHOLDRESPONSE']._serialized_end=1525
-  _globals['_GETBUDGETREQUEST']._serialized_start=1527
-  _globals['_GETBUDGETREQUEST']._serialized_end=1580
-  _globals['_GETBUDGETRESPONSE']._serialized_start=1582
-  _globals['_GETBUDGETRESPONSE']._serialized_end=1650
-  _globals['_LISTBUDGETSREQUEST']._serialized_start=1652
-  _globals['_LISTBUDGETSREQUEST']._serialized_end=1744
-  _globals['_LISTBUDGETSRESPONSE']._serialized_start=1746
-  _globals['_LISTBUDGETSRESPONSE']._serialized_end=1842
-  _globals['_LISTENTRIESREQUEST']._serialized_start=1844
-  _globals['_LISTENTRIESREQUEST']._serialized_end=1926
-  _globals['_LISTENTRIESRESPONSE']._serialized_start=1928
-  _globals['_LISTENTRIESRESPONSE']._serialized_end=1998
-  _globals['_CHECKLEDGERREQUEST']._serialized_start=2000
-  _globals['_CHECKLEDGERREQUEST']._serialized_end=2020
-  _globals['_CHECKLEDGERRESPONSE']._serialized_start=2022
-  _globals['_CHECKLEDGERRESPONSE']._serialized_end=2104
-  _globals['_LISTOPENHOLDSREQUEST']._serialized_start=2106
-  _globals['_LISTOPENHOLDSREQUEST']._serialized_end=2186
-  _globals['_LISTOPENHOLDSRESPONSE']._serialized_start=2188
-  _globals['_LISTOPENHOLDSRESPONSE']._serialized_end=2282
-  _globals['_BUDGETSERVICE']._serialized_start=2285
-  _globals['_BUDGETSERVICE']._serialized_end=3436
+  _globals['_CREATEBUDGETREQUEST']._serialized_start=178
+  _globals['_CREATEBUDGETREQUEST']._serialized_end=248
+  _globals['_CREATEBUDGETRESPONSE']._serialized_start=250
+  _globals['_CREATEBUDGETRESPONSE']._serialized_end=321
+  _globals['_CHANGELIMITSREQUEST']._serialized_start=324
+  _globals['_CHANGELIMITSREQUEST']._serialized_end=596
+  _globals['_CHANGELIMITSRESPONSE']._serialized_start=598
+  _globals['_CHANGELIMITSRESPONSE']._serialized_end=669
+  _globals['_HOLDREQUEST']._serialized_start=671
+  _globals['_HOLDREQUEST']._serialized_end=788
+  _globals['_HOLDRESPONSE']._serialized_start=791
+  _globals['_HOLDRESPONSE']._serialized_end=961
+  _globals['_ENLARGEHOLDREQUEST']._serialized_start=963
+  _globals['_ENLARGEHOLDREQUEST']._serialized_end=1067
+  _globals['_ENLARGEHOLDRESPONSE']._serialized_start=1070
+  _globals['_ENLARGEHOLDRESPONSE']._serialized_end=1222
+  _globals['_SETTLEREQUEST']._serialized_start=1224
+  _globals['_SETTLEREQUEST']._serialized_end=1340
+  _globals['_SETTLERESPONSE']._serialized_start=1343
+  _globals['_SETTLERESPONSE']._serialized_end=1485
+  _globals['_RELEASEHOLDREQUEST']._serialized_start=1487
+  _globals['_RELEASEHOLDREQUEST']._serialized_end=1540
+  _globals['_RELEASEHOLDRESPONSE']._serialized_start=1542
+  _globals['_RELEASEHOLDRESPONSE']._serialized_end=1608
+  _globals['_GETBUDGETREQUEST']._serialized_start=1610
+  _globals['_GETBUDGETREQUEST']._serialized_end=1663
+  _globals['_GETBUDGETRESPONSE']._serialized_start=1665
+  _globals['_GETBUDGETRESPONSE']._serialized_end=1733
+  _globals['_LISTBUDGETSREQUEST']._serialized_start=1735
+  _globals['_LISTBUDGETSREQUEST']._serialized_end=1827
+  _globals['_LISTBUDGETSRESPONSE']._serialized_start=1829
+  _globals['_LISTBUDGETSRESPONSE']._serialized_end=1925
+  _globals['_LISTENTRIESREQUEST']._serialized_start=1927
+  _globals['_LISTENTRIESREQUEST']._serialized_end=2009
+  _globals['_LISTENTRIESRESPONSE']._serialized_start=2011
+  _globals['_LISTENTRIESRESPONSE']._serialized_end=2081
+  _globals['_CHECKLEDGERREQUEST']._serialized_start=2083
+  _globals['_CHECKLEDGERREQUEST']._serialized_end=2103
+  _globals['_CHECKLEDGERRESPONSE']._serialized_start=2105
+  _globals['_CHECKLEDGERRESPONSE']._serialized_end=2187
+  _globals['_LISTOPENHOLDSREQUEST']._serialized_start=2189
+  _globals['_LISTOPENHOLDSREQUEST']._serialized_end=2269
+  _globals['_LISTOPENHOLDSRESPONSE']._serialized_start=2271
+  _globals['_LISTOPENHOLDSRESPONSE']._serialized_end=2365
+  _globals['_BUDGETSERVICE']._serialized_start=2368
+  _globals['_BUDGETSERVICE']._serialized_end=3519
 # @@protoc_insertion_point(module_scope)

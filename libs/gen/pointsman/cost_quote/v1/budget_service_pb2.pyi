@@ -5,6 +5,7 @@ Budgets: what may be spent, what is reserved, what was spent."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -82,6 +83,7 @@ class ChangeLimitsRequest(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     DEADLINE_TIME_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
     budget_id: _builtins.str
     """Required. The budget."""
     reason: _builtins.str
@@ -90,15 +92,21 @@ class ChangeLimitsRequest(_message.Message):
     """Makes a repeat harmless."""
     @_builtins.property
     def hard(self) -> _budget_pb2.Amounts:
-        """The new hard limits, all dimensions; absent = they stay."""
+        """The new hard limits; absent = they stay."""
 
     @_builtins.property
     def soft(self) -> _budget_pb2.Amounts:
-        """The new soft limits, all dimensions; absent = they stay."""
+        """The new soft limits; absent = they stay."""
 
     @_builtins.property
     def deadline_time(self) -> _timestamp_pb2.Timestamp:
         """The new deadline; absent = it stays."""
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """Which dimensions change, such as `hard.cost` or `soft.attempts`: what is not named stays as it is at that moment.
+        Absent = every dimension of the limits that are there. The deadline needs no name.
+        """
 
     def __init__(
         self,
@@ -109,10 +117,11 @@ class ChangeLimitsRequest(_message.Message):
         reason: _builtins.str = ...,
         request_id: _builtins.str = ...,
         deadline_time: _timestamp_pb2.Timestamp | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["deadline_time", b"deadline_time", "hard", b"hard", "soft", b"soft"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deadline_time", b"deadline_time", "hard", b"hard", "soft", b"soft", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "deadline_time", b"deadline_time", "hard", b"hard", "reason", b"reason", "request_id", b"request_id", "soft", b"soft"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "deadline_time", b"deadline_time", "hard", b"hard", "reason", b"reason", "request_id", b"request_id", "soft", b"soft", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
