@@ -25,6 +25,7 @@ from services.edge.app.create_run import CreateRun
 from services.edge.app.judge_request import JudgeRequest
 from services.edge.app.keyed_turns import KeyedTurns
 from services.edge.app.make_call import MakeCall
+from services.edge.app.open_requests import OpenRequests
 from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.reveal import Reveal
 from services.edge.app.take_materials import TakeMaterials
@@ -231,7 +232,8 @@ class House:
         )
         operations = tuple(operation for part in parts for operation in part.operations())
         served = (*operations, *DocumentRoutes(operations).operations())
-        return Shell(Paths(served, self.authenticator, self.quotas, unknown_path), self.world, self._metrics)
+        paths = Paths(served, self.authenticator, self.quotas, OpenRequests(settings.open_limits), unknown_path)
+        return Shell(paths, self.world, self._metrics)
 
     def _streams(self) -> StreamRoutes:
         return StreamRoutes(

@@ -10,6 +10,7 @@ from libs.faults.fault import Fault
 from libs.kernel.surrogates import halves_in
 from services.edge.domain.calls import Fields
 from services.edge.domain.json_values import Reader, check_depth, check_values, out_of_range, too_deep
+from services.edge.routes.gate import PLACE
 from services.edge.routes.operations import JSON, YAML_TYPES
 
 SMALL_BODY_BYTES = 64 * 1024
@@ -57,10 +58,13 @@ async def chunks(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
         raise _cut_short() from error
 
 
-def _check_announced(request: Request, limit_bytes: int) -> None:
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > limit_bytes:
+def _check_announced(request: Request, limit_bytes: int) -> int:
+    """The bytes that are announced, 0 where none are. Fault payload_too_large."""
+    said = request.headers.get("content-length", "")
+    announced = int(said) if said.isdecimal() else 0
+    if announced > limit_bytes:
         raise _too_large(limit_bytes)
+    return announced
 
 
 def _cut_short() -> Fault:
@@ -72,8 +76,12 @@ def _too_large(limit_bytes: int) -> Fault:
 
 
 async def read_bytes(request: Request, limit_bytes: int) -> bytes:
-    """The whole body."""
-    _check_announced(request, limit_bytes)
+    """The whole body, in memory: its bytes are the tenant's until the request has ended. Fault quota_exceeded where
+    they find no room, as soon as they are announced or come."""
+    place = request.scope.get(PLACE)
+    announced = _check_announced(request, limit_bytes)
+    if place is not None:
+        place.weigh(announced)
     # As `chunks`, without two generators around what is one message for most bodies.
     pieces: list[bytes] = []
     size, more = 0, True
@@ -85,6 +93,8 @@ async def read_bytes(request: Request, limit_bytes: int) -> bytes:
         size += len(pieces[-1])
         if size > limit_bytes:
             raise _too_large(limit_bytes)
+        if place is not None:
+            place.weigh(size)
         more = message.get("more_body", False)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -10,6 +10,7 @@ from services.edge.domain import call_shapes, openai_requests, replay_shapes
 from services.edge.domain.call_headers import headers_of
 from services.edge.domain.calls import Receipt
 from services.edge.domain.keys import Scope
+from services.edge.domain.open_limits import Hold
 from services.edge.ports import Calls
 from services.edge.routes import call_schemas
 from services.edge.routes.answers import answer, left
@@ -60,6 +61,7 @@ class CallRoutes:
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
         shared: dict[str, Any] = {"types": frozenset({JSON}), "parameters": call_schemas.HEADERS, "head": False}
+        shared["holds"] = Hold.CALL
         return (
             Operation(
                 "invoke", "POST", "/v1/invoke", self.invoke, "Serve a request of a synchronous kind at once.", CALLERS,

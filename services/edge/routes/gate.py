@@ -11,6 +11,7 @@ from libs.faults.fault import Fault
 from libs.rpc.identity import Identity, carry_identity, current_identity
 from libs.telemetry.correlation import bind
 from services.edge.app.authenticate import Authenticator
+from services.edge.app.open_requests import OpenRequests
 from services.edge.app.request_quotas import RequestQuotas
 from services.edge.domain.keys import check_scope
 from services.edge.routes.operations import Asked, Operation, plain
@@ -21,17 +22,25 @@ CALL_ID = "pointsman.call_id"
 """Set in the scope of a request that has become a call: its answer, good or bad, tells the id."""
 STANDING = "pointsman.standing"
 """Set in the scope of a request that counts towards a quota: its answer, good or bad, tells how the tenant stands."""
+PLACE = "pointsman.place"
+"""Set in the scope of a request that holds a place of its tenant's, until its answer has ended in whatever way."""
 
 
 class Gate:
     """Every operation of one path, as an ASGI application."""
 
     def __init__(
-        self, path: str, operations: Iterable[Operation], authenticator: Authenticator, quotas: RequestQuotas
+        self,
+        path: str,
+        operations: Iterable[Operation],
+        authenticator: Authenticator,
+        quotas: RequestQuotas,
+        places: OpenRequests,
     ) -> None:
         self._path = path
         self._authenticator = authenticator
         self._quotas = quotas
+        self._places = places
         self._operations = {operation.method: operation for operation in operations}
         allowed = {*self._operations, "OPTIONS"}
         if "GET" in self._operations and self._operations["GET"].head:
@@ -42,8 +51,13 @@ class Gate:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         scope[ROUTE] = self._path
         request = Request(scope, receive)
-        response = await self._answer(request)
-        await response(scope, receive, send)
+        try:
+            response = await self._answer(request)
+            await response(scope, receive, send)
+        finally:
+            place = scope.pop(PLACE, None)
+            if place is not None:
+                place.release()
 
     async def _answer(self, request: Request) -> Response:
         if request.method not in self._methods:
@@ -62,6 +76,9 @@ class Gate:
         caller = await self._authenticator.bearer(request.headers.get("authorization"))
         bind(tenant=caller.tenant, key_id=caller.key_id)  # so that the log tells whose requests are refused, too
         check_scope(caller.scopes, operation.scopes)
+        held = operation.held
+        if held is not None:
+            request.scope[PLACE] = self._places.take(caller.tenant, held)
         if operation.counts:
             await self._count(request, caller.tenant)
         _check_words(request)
@@ -91,12 +108,17 @@ class Paths:
     """Every gate by its path, as an ASGI application: paths without variables at once, others in their order."""
 
     def __init__(
-        self, operations: Iterable[Operation], authenticator: Authenticator, quotas: RequestQuotas, unknown: Any
+        self,
+        operations: Iterable[Operation],
+        authenticator: Authenticator,
+        quotas: RequestQuotas,
+        places: OpenRequests,
+        unknown: Any,
     ) -> None:
         paths: dict[str, list[Operation]] = {}
         for operation in operations:
             paths.setdefault(operation.path, []).append(operation)
-        gates = {path: Gate(plain(path), found, authenticator, quotas) for path, found in paths.items()}
+        gates = {path: Gate(plain(path), found, authenticator, quotas, places) for path, found in paths.items()}
         self._literal = {path: gate for path, gate in gates.items() if "{" not in path}
         others = [Route(path, gate) for path, gate in gates.items() if path not in self._literal]
         self._router = Router(others, redirect_slashes=False, default=unknown)

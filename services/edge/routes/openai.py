@@ -12,6 +12,7 @@ from services.edge.app.authenticate import Authenticator
 from services.edge.domain import openai_answers, openai_requests, openai_shapes
 from services.edge.domain.call_headers import headers_of
 from services.edge.domain.calls import Receipt
+from services.edge.domain.open_limits import Hold
 from services.edge.domain.openai_requests import Chat
 from services.edge.domain.shapes import ArtifactRef
 from services.edge.routes import call_schemas
@@ -107,6 +108,7 @@ class OpenAiRoutes:
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
         shared: dict[str, Any] = {"types": frozenset({JSON}), "parameters": call_schemas.HEADERS, "head": False}
+        shared["holds"] = Hold.CALL
         codes = call_schemas.CODES
         return (
             Operation(

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from services.edge.app.authenticate import Caller
 from services.edge.domain.keys import Scope
+from services.edge.domain.open_limits import Hold
 
 JSON = "application/json"
 ANY = "*/*"
@@ -73,7 +74,7 @@ class Operation:
 
     `answer` is the shape of a success, `media` its type where it is no JSON. `takes` is the schema of a JSON body, or
     None; `types` the media types of any other body. `codes` are the faults that callers should expect. A success may
-    come as `also_media` too.
+    come as `also_media` too. `holds` is what a request has open at length; one with a body holds that otherwise.
     """
 
     name: str
@@ -92,6 +93,14 @@ class Operation:
     also: tuple[int, ...] = ()
     also_media: str = ""
     head: bool = True
+    holds: Hold | None = None
+
+    @property
+    def held(self) -> Hold | None:
+        """What a request takes of its tenant's places; an operator's work takes none."""
+        if not self.counts:
+            return None
+        return self.holds or (Hold.BODY if self.types else None)
 
     @property
     def counts(self) -> bool:

@@ -8,6 +8,7 @@ from services.edge.app.cancel_by_key import CancelByKey
 from services.edge.app.create_run import CreateRun
 from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, shapes
+from services.edge.domain.open_limits import Hold
 from services.edge.domain.orders import BILLING_MODES, DEGRADATIONS, PRIORITIES
 from services.edge.ports import Runs
 from services.edge.routes.answers import answer, left
@@ -170,7 +171,7 @@ class RunRoutes:
             Operation(
                 "joinRun", "GET", f"{one}/join", self.join, "Wait until the Run is terminal or paused.", USERS,
                 answer=shapes.Run, parameters=(Parameter("timeout_s", "How long.", seconds),),
-                codes=("not_found", "validation_failed", "join_timeout"), head=False,
+                codes=("not_found", "validation_failed", "join_timeout"), head=False, holds=Hold.JOIN,
             ),
             Operation(
                 "listRunEvents", "GET", f"{one}/events", self.events, "Events after a cursor, in order.", USERS,

@@ -21,6 +21,7 @@ from libs.telemetry.metrics import Metrics
 from services.edge.app.authenticate import Authenticator, Caller
 from services.edge.app.reveal import Reveal
 from services.edge.domain import queries, shapes
+from services.edge.domain.open_limits import Hold
 from services.edge.ports import Runs
 from services.edge.routes.answers import nothing
 from services.edge.routes.event_stream import EVENT_STREAM, EventStream
@@ -110,7 +111,7 @@ class StreamRoutes:
             Operation(
                 "streamRunEvents", "GET", "/v1/runs/{run_id}/stream", self.stream,
                 "Server-sent events, until the Run is terminal or paused; 204 when it is finished and nothing is new.",
-                USERS, media=EVENT_STREAM, parameters=(cursor, AFTER), also=(204,), head=False,
+                USERS, media=EVENT_STREAM, parameters=(cursor, AFTER), also=(204,), head=False, holds=Hold.STREAM,
                 codes=("malformed_request", "not_found", "history_pruned"),
             ),
         )  # fmt: skip

@@ -175,6 +175,7 @@ class FakeRuns(RunsServiceServicer):
     async def JoinRun(self, request: Any, context: Any) -> Any:
         """At once if at rest; else a timeout at once, as if the time had passed."""
         run = self._find(request)
+        await self.open.wait()
         if run.state <= run_pb2.RunState.RUN_STATE_RUNNING:
             raise Fault.of("join_timeout", f"not at rest after {request.timeout.seconds} s")
         return runs_service_pb2.JoinRunResponse(run=run)
