@@ -215,7 +215,7 @@ class Budgets(Protocol):
         self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
     ) -> None:
         """The new hard limit of that budget in one dimension: `cost`, `attempts` or `review_minutes`; doing it twice is
-        once."""
+        once. One that is higher by then, or is none, stays: somebody else has raised it since this was decided."""
         ...
 
 

@@ -258,6 +258,8 @@ class ChangeAsk:
     request_id: str = ""
     hard_named: tuple[str, ...] = COUNTED
     soft_named: tuple[str, ...] = COUNTED
+    only_raise: bool = False
+    """A limit that is higher, or is none, stays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,8 @@ def changed(budget: Budget, ask: ChangeAsk, now: datetime) -> tuple[Budget, Entr
     A limit may not be set below what is spent and held under it: to stop spending, set it to just that. Two who change
     different dimensions at once both do.
     """
-    hard = _wanted(budget.hard, ask.hard, ask.hard_named)
-    soft = _wanted(budget.soft, ask.soft, ask.soft_named)
+    hard = _wanted(budget.hard, ask.hard, ask.hard_named, ask.only_raise)
+    soft = _wanted(budget.soft, ask.soft, ask.soft_named, ask.only_raise)
     faults = [] if ask.reason.strip() else [("/reason", "is required: who changes the limits, and why")]
     for name, limit, said in (("hard", ask.hard, ask.hard_currency), ("soft", ask.soft, ask.soft_currency)):
         if limit is not None:
@@ -113,8 +113,8 @@ def changed_again(budget: Budget, known: Entry, ask: ChangeAsk) -> Budget:
     limits = known.limits
     wanted = (
         limits is not None
-        and _wanted(limits.hard, ask.hard, ask.hard_named) == limits.hard
-        and _wanted(limits.soft, ask.soft, ask.soft_named) == limits.soft
+        and _wanted(limits.hard, ask.hard, ask.hard_named, ask.only_raise) == limits.hard
+        and _wanted(limits.soft, ask.soft, ask.soft_named, ask.only_raise) == limits.soft
         and ask.deadline_at in (None, limits.deadline_at)
     )
     if not wanted:
@@ -123,9 +123,13 @@ def changed_again(budget: Budget, known: Entry, ask: ChangeAsk) -> Budget:
     return budget
 
 
-def _wanted(present: Amounts, asked: Amounts | None, named: Collection[str]) -> Amounts:
+def _wanted(present: Amounts, asked: Amounts | None, named: Collection[str], only_raise: bool) -> Amounts:
     """What is not named stays as it is now, whatever it was when whoever asks read it."""
-    return present if asked is None else present.with_those_of(asked, named)
+    if asked is None:
+        return present
+    if only_raise:
+        named = [name for name in named if 0 < present.of(name) < asked.of(name) or not asked.of(name)]
+    return present.with_those_of(asked, named)
 
 
 def _limit_faults(at: str, limit: Amounts, said: str, currency: str) -> list[tuple[str, str]]:

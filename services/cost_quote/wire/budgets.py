@@ -76,6 +76,7 @@ def change_from_proto(message: service_pb.ChangeLimitsRequest) -> ChangeAsk:
         request_id=message.request_id,
         hard_named=hard_named,
         soft_named=soft_named,
+        only_raise=message.only_raise,
     )
 
 

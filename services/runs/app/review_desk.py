@@ -114,7 +114,7 @@ class ReviewDesk:
         """Ask those who will have to carry it out: routing for a change, the ledger for a limit."""
         if verdict.decision is Decision.RAISE_BUDGET:
             level = await self._budgets.level(asking.level_of(asked))
-            if wrong := deciding.limit_complaint(asked, verdict, level):
+            if wrong := deciding.limit_complaint(run, asked, verdict, level):
                 raise Fault.invalid(wrong)
         elif verdict.decision in deciding.MADE_AGAIN:
             plan = self._plans.of(run)

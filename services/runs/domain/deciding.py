@@ -9,7 +9,7 @@ from libs.kernel.canonical import plain
 from services.runs.domain import asking, commands
 from services.runs.domain.inputs import subject
 from services.runs.domain.plan import Plan
-from services.runs.domain.run import Artifact, Decision, Draft, Failure, Node, NodeState, Question, Run
+from services.runs.domain.run import Artifact, Decision, Draft, Due, Failure, Node, NodeState, Question, Run
 from services.runs.domain.starting import failed
 from services.runs.domain.task_view import Level
 
@@ -72,19 +72,37 @@ def _raise_complaint(dimension: str, verdict: Verdict) -> tuple[str, str] | None
     return None
 
 
-def limit_complaint(asked: Question, verdict: Verdict, level: Level) -> tuple[str, str] | None:
-    """As `complaint`, of a limit that the budget as it stands could not have."""
+def limit_complaint(run: Run, asked: Question, verdict: Verdict, level: Level) -> tuple[str, str] | None:
+    """As `complaint`, of a limit that the budget as it stands could not have, or that would let nothing go on.
+
+    Another Run's question, or an operator, may have moved that budget since this one was asked: whoever decides now is
+    told how it stands, so that of two grants neither takes back the other.
+    """
     dimension = asked.dimension or "cost"
     field, limit = f"/budget/{dimension}", Decimal(verdict.limits[dimension] if dimension != "cost" else 0)
     if verdict.budget and dimension == "cost":
         field, limit = "/budget/amount", Decimal(verdict.budget["amount"])
         if verdict.budget["currency"] != level.currency:
             return "/budget/currency", f"must be the budget's, {level.currency}"
-    if limit < (used := level.used.get(dimension, 0)):
+    used, hard = level.used.get(dimension, Decimal(0)), level.hard.get(dimension, Decimal(0))
+    if limit < used:
         return field, f"must be at least {used}, which is spent and held already"
+    if not hard:
+        return field, "is no limit any more; approve lets what waits go on"
+    if limit <= hard:
+        return field, f"must be above {hard}, which is the limit by now; approve takes it as it stands"
+    if limit < used + (least := _least_lacking(run, asked, dimension)):
+        return field, f"must be at least {used + least}: {used} is spent and held by now, and {least} is asked for"
     if limit < (soft := level.soft.get(dimension, 0)):
         return field, f"must be at least {soft}, where the budget warns"
     return None
+
+
+def _least_lacking(run: Run, asked: Question, dimension: str) -> Decimal:
+    """The smallest request that waits for the answer; 0 where none was counted."""
+    waiting: list[Node | Due] = [*run.nodes.values(), *run.due.values()]
+    lacks = [each.lacks.get(dimension) for each in waiting if each.refused_by == asked.root_cause]
+    return min((Decimal(amount) for amount in lacks if amount), default=Decimal(0))
 
 
 def _target_complaint(asked: Question, verdict: Verdict, run: Run) -> tuple[str, str] | None:

@@ -163,6 +163,7 @@ class BudgetsPeer:
             budget_id=budget_id,
             hard=hard,
             update_mask=FieldMask(paths=[f"hard.{dimension}"]),  # the other dimensions stay as they are by then
+            only_raise=True,
             reason=reason,
             request_id=request_id,
         )

@@ -12,7 +12,6 @@ from libs.store.migrations import differences
 from services.cost_quote.compose import SCHEMA
 from services.cost_quote.domain.budgets import (
     NOTHING,
-    Amounts,
     ChangeAsk,
     EntryKind,
     Hold,
@@ -246,23 +245,6 @@ async def test_limits_are_changed_by_a_person_with_a_reason(budgets: Budgets) ->
     other = ChangeAsk("b", "Ann", hard=cny(30), request_id="r-1")
     refused_again = await fault_of(budgets.change(other))
     assert (refused_again.code, "decide anew under another key" in refused_again.message) == ("conflict", True)
-
-
-async def test_two_who_change_different_dimensions_at_once_both_do(budgets: Budgets) -> None:
-    """COST-10: whoever names dimensions changes these alone, as the budget is by then: nobody's raise is lost."""
-    await budgets.create(declaration("b", hard=cny(10, 3), soft=cny(8)))
-    wider = ChangeAsk("b", "Ann", hard=cny(20), hard_named=("cost",), request_id="r-1")
-    await asyncio.gather(
-        budgets.change(wider),
-        budgets.change(ChangeAsk("b", "Ben", hard=Amounts(attempts=9), hard_named=("attempts",))),
-        budgets.change(ChangeAsk("b", "Cem", soft=Amounts(review_minutes=30), soft_named=("review_minutes",))),
-    )
-    budget = await budgets.get("b")
-    assert budget is not None
-    assert (budget.hard, budget.soft, budget.revision) == (cny(20, 9), Amounts(8 * 10**9, 0, 30), 3)
-    assert await budgets.change(wider) == budget, "a repeat is known by what it named"
-    above = ChangeAsk("b", "Ann", soft=cny(21), soft_named=("cost",))
-    assert [error.pointer for error in (await fault_of(budgets.change(above))).errors] == ["/soft/cost"]
 
 
 @pytest.mark.parametrize(

@@ -311,16 +311,16 @@ class FakeBudgets:
     async def raise_limit(
         self, budget_id: str, dimension: str, limit: Money | int, reason: str, request_id: str
     ) -> None:
-        """The new limit of one that was made, once."""
+        """The new limit of one that was made, once; one that is higher stays."""
         if self.deaf is not None:
             raise self.deaf
         self.raised.append((request_id, limit.amount if isinstance(limit, Money) else limit, reason))
         if isinstance(limit, int):
-            self.most[budget_id, dimension] = limit
+            self.most[budget_id, dimension] = max(limit, self.most.get((budget_id, dimension), 0))
             return
         if budget_id not in self.hard:
             raise Fault.of("not_found", f"budget {budget_id} does not exist")
-        self.hard[budget_id] = limit.amount
+        self.hard[budget_id] = max(limit.amount, self.hard[budget_id])
 
     def _full(self, counted: dict[str, tuple[str, int]], budget_id: str, dimension: str, more: int) -> Refused | None:
         for at, level in ((budget_id.partition("/")[0], "episode"), (budget_id, "node")):

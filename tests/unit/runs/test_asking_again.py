@@ -56,6 +56,57 @@ async def test_a_raise_for_one_run_lets_the_others_ask_again() -> None:
         await home.rebuilds(run)
 
 
+def more(amount: str, who: str = "lena") -> Verdict:
+    """That amount, as the new limit."""
+    return Verdict(Decision.RAISE_BUDGET, who, budget={"currency": "CNY", "amount": amount})
+
+
+async def test_of_two_grants_at_once_the_lower_takes_nothing_back() -> None:
+    """COST-10, HUMAN-2: both are on record before the ledger hears either; it keeps the higher one whoever comes last,
+    and who finds no room under it asks a person anew."""
+    home = house()
+    one, two = await full(home, frame(), frame())
+    (first,), (second,) = await home.reviews(one), await home.reviews(two)
+    await home.people.decide("a", first.id, more("5.00"), "")
+    await home.people.decide("a", second.id, more("4.00", "omar"), "")
+    one, two = await home.carry(one), await home.carry(two)
+    assert [limit for _, limit, _ in home.budgets.raised] == [Decimal("5.00"), Decimal("4.00")]
+    assert home.budgets.hard[FILM] == Decimal("5.00")
+    assert [states(run)["frame"] for run in (one, two)] == ["succeeded", "waiting_human"]
+    (again,) = await home.reviews(two)
+    assert again.id != second.id
+    assert "of 5.00 are taken" in again.question.cause
+    two = await home.decide(two, "raise_budget", budget={"currency": "CNY", "amount": "6.00"})
+    assert two.state is RunState.SUCCEEDED
+    for run in (one, two):
+        await home.rebuilds(run)
+
+
+async def test_who_decides_later_is_told_how_the_level_stands() -> None:
+    """COST-10, HUMAN-2: what another decision has made of the level since is named with its figures; nothing is on
+    record, and nothing is lowered."""
+    home = house()
+    one, two = await full(home, frame(), frame())
+    (later,) = await home.reviews(two)
+    await home.decide(one, "raise_budget", budget={"currency": "CNY", "amount": "4.00"})
+
+    async def refused(amount: str) -> str:
+        with pytest.raises(Fault) as caught:
+            await home.people.decide("a", later.id, more(amount), "")
+        assert [error.pointer for error in caught.value.errors] == ["/budget/amount"]
+        return caught.value.message
+
+    assert "must be above 4.00, which is the limit by now" in await refused("4.00")
+    told = "must be at least 5.00: 3.00 is spent and held by now, and 2 is asked for"
+    assert told in await refused("4.10")
+    home.budgets.hard[FILM] = Decimal(0)
+    assert "is no limit any more; approve lets what waits go on" in await refused("6.00")
+    home.budgets.hard[FILM] = Decimal("4.00")
+    assert (await home.reviews(two), home.budgets.raised[1:]) == ([later], [])
+    two = await home.decide(two, "raise_budget", budget={"currency": "CNY", "amount": "6.00"})
+    assert two.state is RunState.SUCCEEDED
+
+
 async def test_another_limit_is_another_decision() -> None:
     """HUMAN-2: the same decision again is harmless; another amount afterwards is a conflict, and the first stands."""
     home = house()

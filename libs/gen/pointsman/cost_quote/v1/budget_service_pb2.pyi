@@ -84,12 +84,15 @@ class ChangeLimitsRequest(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     DEADLINE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    ONLY_RAISE_FIELD_NUMBER: _builtins.int
     budget_id: _builtins.str
     """Required. The budget."""
     reason: _builtins.str
     """Required. Who and why."""
     request_id: _builtins.str
     """Makes a repeat harmless."""
+    only_raise: _builtins.bool
+    """A limit that is higher by then, or is none, stays as it is: of two grants the lower one takes nothing back."""
     @_builtins.property
     def hard(self) -> _budget_pb2.Amounts:
         """The new hard limits; absent = they stay."""
@@ -118,10 +121,11 @@ class ChangeLimitsRequest(_message.Message):
         request_id: _builtins.str = ...,
         deadline_time: _timestamp_pb2.Timestamp | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        only_raise: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline_time", b"deadline_time", "hard", b"hard", "soft", b"soft", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "deadline_time", b"deadline_time", "hard", b"hard", "reason", b"reason", "request_id", b"request_id", "soft", b"soft", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_id", b"budget_id", "deadline_time", b"deadline_time", "hard", b"hard", "only_raise", b"only_raise", "reason", b"reason", "request_id", b"request_id", "soft", b"soft", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
