@@ -45,6 +45,7 @@ _GATEWAY = frozenset({502, 504, *range(520, 530)} - {529})
 # The size of this one request, whatever code stands beside it (some call it a rate limit).
 _TOO_LARGE = frozenset({413, 414, 431})
 _ENDED = re.compile(r"fail|err|abort|reject|succe|complet|done|finish|time")
+_OF_MODEL = re.compile(r"model|deployment|endpoint|engine|version")
 _NOT_ARRIVED = {"pool_timeout": "rate_limited"}
 
 
@@ -101,12 +102,13 @@ def find(reply: Reply, reading: Reading, table: FaultTable) -> Finding:
             return Finding(ours, clue.path, clue.text, said, proven=True)
     if reply.status in _TOO_LARGE:
         return Finding("invalid_request", f"status {reply.status}", theirs, said, proven=True)
+    billed = reply.status == 429 and any(wording.bills(clue.text) for clue in reading.messages)
     for clue in (*reading.codes, *headers):
         ours = wording.strong(wording.in_words(clue.text))
-        if ours:
+        if ours and not (billed and ours == "rate_limited"):  # such a code says no more than the status
             return Finding(ours, clue.path, clue.text, said, proven=True)
     for clue in reading.messages:
-        ours = wording.strong(clue.text.lower().replace("_", " "))
+        ours = wording.strong(wording.provider_s_own(clue.text, reading.param))
         if ours:
             return Finding(ours, clue.path, theirs, clue.text, proven=True)
     for clue in reading.messages:
@@ -120,6 +122,8 @@ def _weakly(reply: Reply, reading: Reading, theirs: str, said: str) -> Finding:
     """What the status says, or, when it says little, what weak words say."""
     status = _status(reply, reading)
     by_status = _BY_STATUS.get(status, "")
+    if status == 404 and reading.param and not _OF_MODEL.search(reading.param.lower()):
+        return Finding("invalid_request", f"status {status}, param {reading.param[:40]!r}", theirs, said)
     for clue in reading.codes:
         if "!" in clue.path and wording.weak(wording.in_words(clue.text)):
             # a wrapped code outweighs the status of what wraps it
@@ -132,7 +136,7 @@ def _weakly(reply: Reply, reading: Reading, theirs: str, said: str) -> Finding:
             if ours:
                 return Finding(ours, clue.path, clue.text, said)
         for clue in reading.messages:
-            ours = wording.weak(clue.text.lower())
+            ours = wording.weak(wording.provider_s_own(clue.text, reading.param))
             # "please upload a valid file" under a 400 is no failure of the provider
             if ours and not (ours == "provider_error" and status in (400, 422)):
                 return Finding(ours, clue.path, theirs, clue.text)
@@ -163,7 +167,7 @@ def _of_submission(finding: Finding, reply: Reply, reading: Reading, synchronous
     if reply.status == 500 and not reading.structured:
         return Finding(SUBMISSION_UNKNOWN, "status 500 without a reason", said=finding.said)
     if finding.ours == "task_lost":
-        return Finding("model_unavailable" if reply.status in (400, 404, 422) else SUBMISSION_UNKNOWN,
+        return Finding("invalid_request" if reply.status in (400, 404, 422) else SUBMISSION_UNKNOWN,
                        finding.evidence, finding.theirs, finding.said)  # fmt: skip
     if finding.ours:
         return finding

@@ -208,11 +208,12 @@ def _text(path: str, flat: str, value: str, depth: int) -> Iterator[tuple[str, C
         yield "state", Clue(path, value, depth)
     elif flat in _CODES and _telling(value):
         yield "code", Clue(path, value, depth)
-    if flat in _MESSAGES and value.strip():
+    whole = value.lstrip().startswith(("{", "["))  # JSON as text is read under any name
+    if (flat in _MESSAGES and value.strip()) or whole:
         inner = embedded(value)
         if inner is not None:
             yield from _walk(f"{path}!", inner, depth + 2)
-        if inner is None or not value.lstrip().startswith(("{", "[")):
+        if flat in _MESSAGES and (inner is None or not whole):
             yield "message", Clue(path, value[:TEXT_LIMIT], depth)
 
 

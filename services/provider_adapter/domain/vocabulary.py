@@ -36,7 +36,11 @@ _ENGLISH = (
         r"malformed function call",
         r"moderation response error",
         r"content security detection error",
-        r"moderation (service|system|server|api)\b.{0,40}\b(unavailable|timed? ?out|error|not responding|down)\b",
+        (
+            r"(moderation|(safety|content|nsfw)( safety)? (checker|filter|detector|classifier)|safety)"
+            r" ?(service|system|server|model|api)?\b.{0,40}\b(unavailable|timed? ?out|error|not responding|down"
+            r"|crashed|failed to (start|load|run|respond|initiali[sz]e))\b"
+        ),
     ),
     word(
         "task_lost",
@@ -91,7 +95,12 @@ _ENGLISH = (
         "nsfw",
         "prohibited content",
         "policy violation",
-        r"violat\w* (our |the |of )*(usage |content |community )?(polic|guideline|terms)",
+        (
+            r"(violat|breach|contraven)\w* (our |the |of )*((acceptable )?use |usage |content |community )?"
+            r"(polic|guideline|terms|rules|standards)"
+        ),
+        r"\b(prompt|content|input|output|image|video|text|request|response|generation)s?\b[^.]{0,20}\bblocked\b",
+        r"blocked (by|due to|for|because of) [^.]{0,20}(polic|safety|content|filter)",
         "usage polic",
         "risk (detection|control)",
         "inappropriate",
@@ -173,7 +182,10 @@ _ENGLISH = (
         "(user )?location is not supported",
         "region (is )?not (supported|allowed)",
         "ip (address )?(is )?(not (in|on) )?(the )?white ?list",
-        "account (is |has )?(currently )?(inactive|locked|suspended|disabled|abnormal|banned|irregular)",
+        (
+            "(account|organi[sz]ation|workspace|project|tenant)( is| has| was)?( been)?( currently)? "
+            "(inactive|locked|suspended|disabled|deactivated|blocked|abnormal|banned|irregular)"
+        ),
         "irregular activit",
         "unusual activity",
         "workspace access denied",
@@ -191,7 +203,8 @@ _ENGLISH = (
         (
             r"model\w*\b[^.]{0,60}\b(not found|not exist|does not exist|do not exist|no longer|unavailable"
             r"|is disabled|disabled|not available|access denied|deprecated|retired|discontinued|restricted"
-            r"|decommissioned|taken offline|not open|not activated)"
+            r"|decommissioned|taken offline|not open|not activated|not enabled|end[ -]of[ -]life|sunset|shut down"
+            r"|has been removed)"
         ),
         "not activated the model",
         r"(invalid|unsupported|unknown|no such) model\b",
@@ -218,6 +231,16 @@ _ENGLISH = (
         "unauthorized access to requested resource",
         r"(api|model) \S{1,60} does not exist",
         "is not found for api",
+    ),
+    # something that the request names, and neither the model nor the job
+    word(
+        "invalid_request",
+        (
+            r"\b(file|voice|speaker|avatar|lora|style|template|preset|asset|upload|attachment|vector store|thread"
+            r"|assistant|conversation|session|tool|function|dataset|character|element|reference|previous response)s?\b"
+            r"[^.]{0,60}\b(not found|does not exist|do not exist|no longer exists?)"
+        ),
+        r"\bno such (file|voice|speaker|avatar|lora|style|template|preset|asset|upload|thread|assistant|tool|dataset)",
     ),
     # somebody answers there, but no interface of the provider: the base URL leads elsewhere
     word(

@@ -3,7 +3,9 @@
 Laws of this file:
 - strong words (`vocabulary`) prove a thing; weak words are what providers also put around other failures
   ("invalid_request_error" around a moderation refusal), so they are asked only when no strong word was found;
-- a code is asked in words: `InputTextSensitiveContentDetected` reads "input text sensitive content detected".
+- a code is asked in words: `InputTextSensitiveContentDetected` reads "input text sensitive content detected";
+- what a message quotes, and the field that it names, are the caller's own words and prove nothing: a request with the
+  value 'banned' must not look as if the account were.
 """
 
 import re
@@ -90,10 +92,29 @@ WEAK = (
     ),
 )
 
+LEAST_PARAM = 3
+"""Characters of a field's name below which it is too much like any word."""
+SENTENCE = 3
+_QUOTED = re.compile(r"(?<!\w)(?:'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|‘[^’\n]*’|«[^»\n]*»|「[^」\n]*」)(?!\w)")
+_VALUE = re.compile(
+    r"\b(values?|parameters?|fields?|arguments?|property|properties|keys?|got|received|input|prompt|text):$"
+)
+_RULE = re.compile(r"\b(error|reason|code|status|limit|metric|quota|polic(y|ies)|categor(y|ies))( of| is|:)?$")
+_NO_MONEY = re.compile(
+    r"insufficient (\w+ )?(balance|credit|fund)|(balance|credits?) (is |are )?(exhausted|depleted|too low|insufficient)"
+    r"|out of credit|top up|recharge|余额不足|欠费"
+)
+_NAMED_FIELD = re.compile(r"(?i)\b(parameters?|fields?|arguments?|property|option)\b((?: \w+)?:? )[a-z]\w*_[\w.\[\]]+")
+
 
 def strong(text: str) -> str:
     """The code of ours that these words prove, "" when none does."""
     return _first(STRONG, text)
+
+
+def bills(message: str) -> bool:
+    """Whether a message says that money is missing, which no waiting brings."""
+    return _NO_MONEY.search(message.lower()) is not None
 
 
 def weak(text: str) -> str:
@@ -111,6 +132,26 @@ def in_words(code: str) -> str:
 def names_in(text: str) -> list[str]:
     """The names that stand in a text as one word (`ContentPolicyViolationError`), each as words, at most five."""
     return [in_words(name) for name in re.findall(r"(?:[A-Z][a-z]+){2,}", text)[:5]]
+
+
+def provider_s_own(message: str, param: str = "") -> str:
+    """A message in lower case without what it only repeats: quoted values, the field `param`, a field that it names.
+
+    A quoted name of a rule stays, and a quoted sentence that somebody said (`upstream: "rate limit reached"`).
+    """
+    text = _QUOTED.sub(lambda found: found[0] if _tells(found) else "'x'", message)
+    if len(param) >= LEAST_PARAM:
+        text = text.replace(param, "x")
+    return _NAMED_FIELD.sub(r"\1\2x", text).lower().replace("_", " ")
+
+
+def _tells(quoted: re.Match[str]) -> bool:
+    """Whether a quotation is the provider's word: the name of a rule or an error, or what another said."""
+    before = quoted.string[: quoted.start()].rstrip().lower()
+    if _RULE.search(before):
+        return True
+    speech = not before or (before.endswith((":", "：")) and not _VALUE.search(before))
+    return speech and len(quoted[0].split()) >= SENTENCE
 
 
 def _first(words: tuple[Word, ...], text: str) -> str:
