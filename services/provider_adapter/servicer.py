@@ -8,6 +8,7 @@ from typing import Any
 
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
+from libs.rpc.values import seconds_of
 from pointsman.provider_adapter.v1 import provider_service_pb2 as pb
 from pointsman.provider_adapter.v1.provider_service_pb2_grpc import ProviderServiceServicer
 from services.provider_adapter import wire
@@ -76,7 +77,10 @@ class ProviderServicer(ProviderServiceServicer):
         latest = (
             request.latest_submit_time.ToDatetime(tzinfo=UTC) if request.HasField("latest_submit_time") else sent_at
         )
-        look = self._use.reconcile(endpoint, wire.job_of(request.job), sent_at, latest, request.records_only)
+        silent_s = seconds_of(request.silence) if request.HasField("silence") else None
+        asked_at = request.ask_time.ToDatetime(tzinfo=UTC) if request.HasField("ask_time") else None
+        job = wire.job_of(request.job)
+        look = self._use.reconcile(endpoint, job, sent_at, latest, request.records_only, silent_s, asked_at)
         return wire.reconciled_to_proto(await look)
 
     async def Invoke(self, request: pb.InvokeRequest, context: Any) -> pb.InvokeResponse:

@@ -34,6 +34,7 @@ from services.routing.app.follow_health import HealthFollower
 from services.routing.app.funds import Funds
 from services.routing.app.hear_late import hear_late
 from services.routing.app.keep_leases import keep_leases
+from services.routing.app.keep_pulse import KeepPulse
 from services.routing.app.perform_step import perform_step
 from services.routing.app.push_catalog import CatalogPush
 from services.routing.app.restores import KeepLife
@@ -44,6 +45,7 @@ from services.routing.app.turn import place_all
 from services.routing.app.usher import Usher
 from services.routing.app.verify_supply import VerifySupply
 from services.routing.app.work_queue import WorkQueue
+from services.routing.domain.silence import PULSE_S
 from services.routing.peers.calls import RemoteCalls
 from services.routing.peers.capacity import HOLDER_OF_CALLS, RemoteCapacity
 from services.routing.peers.health import RemoteHealth
@@ -122,6 +124,8 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
     mark = LifeFile(Path(settings.life_file)) if settings.life_file else NoMark()
     life = KeepLife(desk, mark, settings.restored_backup_at)
     beats = Ticker("routing.life", life.tick, world=desk.world, interval_s=LIFE_INTERVAL_S)
+    # Never before a second is over, which is what it counts.
+    pulse = Ticker("routing.pulse", KeepPulse(desk).tick, world=world, interval_s=PULSE_S * 1.02, jitter=0.0)
     tickers = _tickers(desk, calls, queues, push, catalog_desk)
 
     async def drain() -> None:
@@ -133,7 +137,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
         _registrations(desk, calls, catalog_desk, verify),
         migration=stores.migration,
         begin=(life.begin,),
-        tickers=(beats, *tickers),
+        tickers=(beats, pulse, *tickers),
         finish=(drain, *stores.close),
     )
 
@@ -161,7 +165,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         health=RemoteHealth(channels.to("health"), timeout_s),
         capacity=RemoteCapacity(channels.to("capacity"), timeout_s, settings.capacity_ttl_s, world.clock),
         quotes=RemoteQuotes(channels.to("cost_quote"), timeout_s),
-        provider=RemoteProvider(channels.to("provider_adapter"), timeout_s, settings.delivery_s),
+        provider=RemoteProvider(channels.to("provider_adapter"), timeout_s, settings.delivery_s, world.clock),
         world=world,
         settings=settings,
         worker=world.ids.ulid(),

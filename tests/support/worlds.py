@@ -15,11 +15,13 @@ class SteeredClock:
     """Implements `Clock`: `advance` moves it; sleepers wake when their time has come."""
 
     moment: datetime = START
+    off_s: float = 0.0
+    """By how much its wall has been stepped."""
     _sleepers: list[tuple[datetime, asyncio.Event]] = field(default_factory=list)
 
     def now(self) -> datetime:
-        """The moment it stands at."""
-        return self.moment
+        """The moment it stands at, by its wall."""
+        return self.moment + timedelta(seconds=self.off_s)
 
     def monotonic(self) -> float:
         """Seconds since the start."""

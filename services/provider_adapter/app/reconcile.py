@@ -1,6 +1,8 @@
 """Asks a provider about a submission that was not answered: its records, or by the same request under the same key."""
 
-from datetime import datetime
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
@@ -12,7 +14,10 @@ from services.provider_adapter.domain.exchange import Phase
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Listed, Reconciled, Verdict
 from services.provider_adapter.domain.reconciliation import Submission, complete, verdict, verdict_of_refusal
+from services.provider_adapter.domain.replies import ahead_s
 from services.provider_adapter.settings import Settings
+
+Now = Callable[[], datetime | None]
 
 
 class ReconcileJob:
@@ -32,14 +37,19 @@ class ReconcileJob:
         sent_at: datetime,
         latest: datetime | None = None,
         records_only: bool = False,
+        silent_s: float | None = None,
+        asked_at: datetime | None = None,
     ) -> Reconciled:
         """The verdict. A question that failed is UNKNOWN with the reason; Fault only for a broken configuration.
 
         Where it is not known when it was sent, `latest` is the latest that it can have been; where it is not known
-        whether, `records_only`: a server that does not have it would take the same again as new.
+        whether, `records_only`: a server that does not have it would take the same again as new. `silent_s` as in
+        `Submission`; `asked_at`: the time of now by the clock that wrote the others.
         """
         line = self._conversation.line(endpoint, job.kind)
-        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s, (latest or sent_at).timestamp())
+        latest_s = (latest or sent_at).timestamp()
+        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s, latest_s, silent_s)
+        now = self._goes_on(asked_at)
         way = line.adapter.reconciles_by(endpoint)
         if way == KEY and not records_only:
             return await self._sent_again(line, job, submission)
@@ -48,7 +58,14 @@ class ReconcileJob:
         reconcile = line.adapter.reconcile
         if reconcile is None or job.kind in line.adapter.manifest.synchronous_kinds:
             return _no_records(line)
-        return await self._looked_up(line, reconcile, job, submission, way)
+        return await self._looked_up(line, reconcile, job, submission, way, now)
+
+    def _goes_on(self, asked_at: datetime | None) -> Now:
+        """The caller's clock, as it goes on from the moment of the question; None where it told none."""
+        if asked_at is None:
+            return lambda: None
+        began, at = self._clock.monotonic(), asked_at
+        return lambda: at + timedelta(seconds=self._clock.monotonic() - began)
 
     async def _sent_again(self, line: Line, job: Job, submission: Submission) -> Reconciled:
         sent_s = self._clock.now().timestamp()
@@ -61,7 +78,7 @@ class ReconcileJob:
         return Reconciled(Verdict.ACCEPTED, sent.provider_task_id, "same key again: it has the job", sent.result)
 
     async def _looked_up(
-        self, line: Line, reconcile: Reconcile, job: Job, submission: Submission, way: str
+        self, line: Line, reconcile: Reconcile, job: Job, submission: Submission, way: str, now: Now
     ) -> Reconciled:
         most_pages = 1 if way == LOOKUP else self._settings.reconcile_pages
         read_s = self._clock.now().timestamp()
@@ -74,6 +91,7 @@ class ReconcileJob:
                     if request is None:
                         return _no_records(line)
                     response = await self._conversation.exchange(line, Phase.RECONCILE, request, job)
+                    submission = replace(submission, ahead_s=max(submission.ahead_s, ahead_s(response, now())))
                     pages.append(reconcile.parse(response, job))
                     self._conversation.notice(line, Phase.RECONCILE, pages[-1].unknown_fields)
                     if pages[-1].found or complete(pages, submission):

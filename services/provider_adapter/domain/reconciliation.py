@@ -3,7 +3,8 @@
 Laws:
 - our token in a record proves acceptance, and so does any acceptance of the same request under the same key;
 - its absence proves the contrary only in a complete listing of all records since the submission, each of which carries
-  a token, read at a time at which a submission under way would long have arrived;
+  a token, read at a time at which a submission under way would long have arrived. How long that is tells the caller,
+  who has counted it: two clocks, or one before and after a step, may be an hour apart;
 - a refusal of the same request under the same key proves the contrary only where it is about the request itself (the
   key would have brought the job back; what else refuses may stand before the keys, and a complaint about the key says
   that it is known), and as late as absence does;
@@ -27,12 +28,21 @@ MOST_LIKELY = 5  # ids of records that look like ours, told to whoever has to de
 class Submission:
     """When it was sent and how long it could be under way, in seconds (since the epoch, and of time).
 
-    Where it is not known when: between `sent_s` and `latest_s`; 0 = at `sent_s`.
+    Where it is not known when: between `sent_s` and `latest_s`; 0 = at `sent_s`. `silent_s`: for how long its records
+    could have told at least, as counted by the caller; None = the clocks say. `ahead_s`: how far the clock that wrote
+    these times is ahead of the provider's.
     """
 
     sent_s: float
     submit_timeout_s: float
     latest_s: float = 0.0
+    silent_s: float | None = None
+    ahead_s: float = 0.0
+
+    @property
+    def since_s(self) -> float:
+        """No record of it is older than this, by the provider's clock."""
+        return self.sent_s - max(self.ahead_s, 0.0) - CLOCK_SKEW_S
 
 
 def complete(pages: Sequence[Listed], submission: Submission) -> bool:
@@ -42,7 +52,7 @@ def complete(pages: Sequence[Listed], submission: Submission) -> bool:
         return True
     if last.total is not None and sum(page.seen for page in pages) >= last.total:
         return True
-    return _in_order(pages) and last.oldest_s is not None and last.oldest_s < submission.sent_s - CLOCK_SKEW_S
+    return _in_order(pages) and last.oldest_s is not None and last.oldest_s < submission.since_s
 
 
 def _in_order(pages: Sequence[Listed]) -> bool:
@@ -67,7 +77,7 @@ def verdict(
         return Reconciled(Verdict.ACCEPTED, found, f"{where}; one carries our token")
     if not pages or not complete(pages, submission):
         return Reconciled(Verdict.UNKNOWN, evidence=f"{where}; the listing is not complete")
-    since = submission.sent_s - CLOCK_SKEW_S
+    since = submission.since_s
     if any(time >= since for page in pages for time in page.unmarked_s):
         named = [pair for page in pages for pair in zip(page.unmarked_s, page.likely, strict=False)]
         likely = [name[:80] for time, name in named if time >= since][:MOST_LIKELY]
@@ -95,4 +105,6 @@ def settled(submission: Submission, read_s: float, settle_s: float) -> bool:
     Nobody can say when its connection broke: its sender may have died, or may live on though it lost its claim, and a
     provider may take its time over a living connection. So absence counts only from the submission timeout on.
     """
-    return read_s - max(submission.sent_s, submission.latest_s) >= submission.submit_timeout_s + settle_s
+    by_clocks = read_s - max(submission.sent_s, submission.latest_s)
+    silent_s = by_clocks if submission.silent_s is None else submission.silent_s
+    return silent_s >= submission.submit_timeout_s + settle_s

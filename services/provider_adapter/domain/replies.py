@@ -40,6 +40,12 @@ def answered_at(response: HttpResponse) -> datetime:
     return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
 
 
+def ahead_s(response: HttpResponse, now: datetime | None) -> float:
+    """Seconds by which a clock that says `now` is ahead of the provider's; 0 where one of them does not tell."""
+    answered = answered_at(response)
+    return 0.0 if now is None or answered == _EPOCH else (now - answered).total_seconds()
+
+
 def text_of(value: Any) -> str:
     """A text field; "" for anything else."""
     return value if isinstance(value, str) else ""

@@ -6,6 +6,7 @@ import logging
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk, alerts_of, task_link
 from services.routing.app.follow_attempt import connection_of
+from services.routing.app.listen import silent_s
 from services.routing.app.settle import settle_funds
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.late import Said, booked, heard, late_alerts, taken_after_all
@@ -49,9 +50,10 @@ async def _ask(desk: Desk, attempt: Attempt) -> None:
 
 async def _looked_up(desk: Desk, channel: Channel, supply: Supply, attempt: Attempt) -> Reconciled:
     """Nothing is sent again for what may never have been sent at all."""
+    silence_s = await silent_s(desk, attempt)
     if attempt.doubted:
-        return await desk.provider.look_up(channel, supply, attempt, attempt.reserved_at or desk.now())
-    return await desk.provider.reconcile(channel, supply, attempt)
+        return await desk.provider.look_up(channel, supply, attempt, attempt.reserved_at or desk.now(), silence_s)
+    return await desk.provider.reconcile(channel, supply, attempt, silence_s)
 
 
 async def _poll(desk: Desk, attempt: Attempt, channel: Channel, supply: Supply) -> None:

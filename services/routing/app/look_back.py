@@ -17,6 +17,7 @@ from decimal import Decimal
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.routing.app.desk import Desk, policy_of
+from services.routing.app.listen import silent_s
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault, next_look, next_poll
 from services.routing.domain.catalog import Catalog, Supply
@@ -71,11 +72,12 @@ async def look_at(desk: Desk, catalog: Catalog, task: Task, attempt: Attempt) ->
     """Ask the records of the Attempt's Supply for every token that the Task may have used; a fault is no answer."""
     channel, supply = catalog.channels[attempt.channel], catalog.supplies[attempt.supply]
     until = task.doubt.until if task.doubt is not None else attempt.reserved_at or desk.now()
+    silence_s = await silent_s(desk, attempt)
     told = Answer(attempt, Reconciled("not_accepted"))
     for number in numbers_to_ask(task, policy_of(catalog, task)):
         named = replace(attempt, client_token=token_of(task, number))
         try:
-            said = await desk.provider.look_up(channel, supply, named, until)
+            said = await desk.provider.look_up(channel, supply, named, until, silence_s)
         except Fault as error:
             said = Reconciled("unknown", evidence=f"it did not answer ({error.code})")
         if said.verdict == "accepted" and said.provider_task_id:

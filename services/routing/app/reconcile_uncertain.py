@@ -4,6 +4,7 @@ from libs.faults.fault import Fault
 from services.routing.app import settle
 from services.routing.app.desk import Desk
 from services.routing.app.follow_attempt import connection_of
+from services.routing.app.listen import silence_began, silent_s
 from services.routing.app.look_back import look_at
 from services.routing.app.record import record_outcome
 from services.routing.domain import transitions
@@ -19,7 +20,8 @@ async def doubt(desk: Desk, task: Task, attempt: Attempt) -> None:
     failure = fault("submission_unknown", text, "unknown", "attempt")
     look = next_look(attempt, desk.now(), desk.chance())
     reason = f"uncertain: {text}, the provider's records will be asked"
-    await record_outcome(desk, Write(task, transitions.uncertain(task, attempt, failure, reason, look), desk.now()))
+    after = transitions.uncertain(task, attempt, failure, reason, look, await silence_began(desk))
+    await record_outcome(desk, Write(task, after, desk.now()))
     desk.bell.ring()
 
 
@@ -47,7 +49,7 @@ async def _asked(
 ) -> tuple[Attempt, Reconciled]:
     """What is known of it, and the Attempt under the token that it was found by."""
     if not attempt.doubted:
-        return attempt, await desk.provider.reconcile(channel, supply, attempt)
+        return attempt, await desk.provider.reconcile(channel, supply, attempt, await silent_s(desk, attempt))
     answer = await look_at(desk, await desk.catalog.at(attempt.catalog_revision), task, attempt)
     return answer.attempt, answer.said
 
@@ -64,7 +66,8 @@ async def take_up(desk: Desk, task: Task, attempt: Attempt, provider_task_id: st
 async def _not_yet(desk: Desk, task: Task, attempt: Attempt, text: str) -> None:
     now = desk.now()
     reason = f"uncertain: {text}; asked {attempt.reconcile_count + 1} times"
-    asked = transitions.still_uncertain(task, attempt, reason, now)
+    since = await silence_began(desk) if attempt.silent_since is None else attempt.silent_since
+    asked = transitions.still_uncertain(task, attempt, reason, now, since)
     live = asked.live or attempt
     after = transitions.waiting(asked, reason, next_look(live, now, desk.chance()))
     await desk.store.save(Write(task, after, now))

@@ -3,6 +3,7 @@
 from libs.faults.fault import Fault
 from services.routing.app import settle
 from services.routing.app.desk import Desk, failure_of
+from services.routing.app.listen import silence_began
 from services.routing.app.record import record_outcome
 from services.routing.domain import transitions
 from services.routing.domain.attempts import next_look, next_poll
@@ -16,6 +17,7 @@ NOT_SENT = frozenset({"overloaded", "unimplemented", "deadline_required"})
 
 async def submit_attempt(desk: Desk, task: Task, attempt: Attempt, channel: Channel, supply: Supply) -> None:
     """Send it and write down what came of it. `task` is claimed and durably in `submitting`."""
+    began = desk.world.clock.monotonic()
     try:
         with desk.sending.to(channel.id):
             sent = await desk.provider.submit(channel, supply, attempt)
@@ -26,7 +28,8 @@ async def submit_attempt(desk: Desk, task: Task, attempt: Attempt, channel: Chan
         elif failure.category == "unknown":
             reason = f"uncertain: {failure.code} at {supply.id}, the provider's records will be asked"
             look = next_look(attempt, desk.now(), desk.chance())
-            after = transitions.uncertain(task, attempt, failure, reason, look)
+            since = await silence_began(desk, began)
+            after = transitions.uncertain(task, attempt, failure, reason, look, since)
             await record_outcome(desk, Write(task, after, desk.now()))
         else:
             await settle.fail(desk, task, attempt, failure)

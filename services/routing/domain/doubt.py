@@ -32,11 +32,13 @@ SLACK = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """The database was put back. `over_at`: nothing of it needs to be looked up any more."""
+    """The database was put back. `over_at`: nothing of it needs to be looked up any more; `pulse`: see `silence`, when
+    it was noticed."""
 
     backup_at: datetime
     noticed_at: datetime
     over_at: datetime | None = None
+    pulse: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,6 +187,8 @@ class Attempt:
     """It ended by our own timeout: when the provider is asked once more what became of it."""
     late_looks: int = 0
     late: LateWord | None = None
+    silent_since: int | None = None
+    """The pulse from which the silence of the provider's records counts: see `silence`. None = it does not yet."""
     doubted: bool = False
     """Nothing was sent in this life: it stands for what a provider may have of one before the database was put back."""
 

@@ -100,15 +100,19 @@ def poll_failed(task: Task, attempt: Attempt, reason: str, now: datetime) -> Tas
     return replace(with_attempt(task, unheard), waiting_reason=reason)
 
 
-def uncertain(task: Task, attempt: Attempt, failure: Failure, reason: str, next_look: datetime) -> Task:
+def uncertain(
+    task: Task, attempt: Attempt, failure: Failure, reason: str, next_look: datetime, silent_since: int | None = None
+) -> Task:
     """Nobody knows whether the provider took it (ATT-5, ATT-6)."""
-    unknown = move_attempt(attempt, AttemptState.SUBMISSION_UNCERTAIN, failure=failure)
+    unknown = move_attempt(attempt, AttemptState.SUBMISSION_UNCERTAIN, failure=failure, silent_since=silent_since)
     return replace(with_attempt(task, unknown), waiting_reason=reason, next_action_at=next_look)
 
 
-def still_uncertain(task: Task, attempt: Attempt, reason: str, next_look: datetime) -> Task:
+def still_uncertain(
+    task: Task, attempt: Attempt, reason: str, next_look: datetime, silent_since: int | None = None
+) -> Task:
     """The provider's records were asked and could not tell."""
-    asked = replace(attempt, reconcile_count=attempt.reconcile_count + 1)
+    asked = replace(attempt, reconcile_count=attempt.reconcile_count + 1, silent_since=silent_since)
     return replace(with_attempt(task, asked), waiting_reason=reason, next_action_at=next_look)
 
 

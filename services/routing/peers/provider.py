@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import Any
 
 from libs.faults.fault import Fault
+from libs.kernel.clock import Clock
 from libs.kernel.money import Money
 from libs.rpc.faulting import faulting, faults_from_rpc
-from libs.rpc.values import money_from_proto, time_to_proto
+from libs.rpc.values import money_from_proto, seconds_to_proto, time_to_proto
 from pointsman.provider_adapter.v1 import provider_service_pb2 as pb
 from pointsman.provider_adapter.v1.provider_service_pb2_grpc import ProviderServiceStub
 from services.routing.domain.catalog import Channel, Supply
@@ -26,8 +27,9 @@ PROVES_NOTHING = frozenset({"internal", "cancelled", "deadline_exceeded", "peer_
 class RemoteProvider:
     """See the port. `delivery_s` is the time beyond the provider's own answer to fetch and store media."""
 
-    def __init__(self, channel: Any, timeout_s: float, delivery_s: float) -> None:
+    def __init__(self, channel: Any, timeout_s: float, delivery_s: float, clock: Clock) -> None:
         self._stub = ProviderServiceStub(channel)
+        self._clock = clock
         self._timeout_s = timeout_s
         self._delivery_s = delivery_s
 
@@ -64,17 +66,19 @@ class RemoteProvider:
         answer = await self._stub.Cancel(asked, timeout=channel.timeouts.poll_s + self._timeout_s)
         return answer.cancelled, money_from_proto(answer.reported_cost)
 
-    async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt) -> Reconciled:
+    async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt, silent_s: float) -> Reconciled:
         """See the port."""
-        return await self._reconcile(channel, supply, attempt, None)
+        return await self._reconcile(channel, supply, attempt, None, silent_s)
 
-    async def look_up(self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime) -> Reconciled:
+    async def look_up(
+        self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime, silent_s: float
+    ) -> Reconciled:
         """See the port."""
-        return await self._reconcile(channel, supply, attempt, until)
+        return await self._reconcile(channel, supply, attempt, until, silent_s)
 
     @faulting
     async def _reconcile(
-        self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime | None
+        self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime | None, silent_s: float
     ) -> Reconciled:
         asked = pb.ReconcileRequest(
             channel=wire.endpoint(channel),
@@ -82,6 +86,8 @@ class RemoteProvider:
             submit_time=time_to_proto(attempt.submitted_at),
             latest_submit_time=time_to_proto(until),
             records_only=until is not None,
+            silence=seconds_to_proto(silent_s),
+            ask_time=time_to_proto(self._clock.now()),
         )
         timeout_s = channel.timeouts.submit_s + channel.timeouts.poll_s + self._delivery_s
         return wire.reconciled_from_proto(await self._stub.Reconcile(asked, timeout=timeout_s))

@@ -247,11 +247,13 @@ class Provider(Protocol):
         """(whether it will not run to its end, cost reported for it)."""
         ...
 
-    async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt) -> Reconciled:
-        """Ask the provider's records about an unanswered submission."""
+    async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt, silent_s: float) -> Reconciled:
+        """Ask the provider's records about an unanswered submission, whose silence has lasted so long at least."""
         ...
 
-    async def look_up(self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime) -> Reconciled:
+    async def look_up(
+        self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime, silent_s: float
+    ) -> Reconciled:
         """Read its records for what may have been sent between then and `until`; nothing is ever sent."""
         ...
 

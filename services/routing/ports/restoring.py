@@ -18,6 +18,11 @@ class Restoring(Protocol):
         """One beat on, above `at_least` too."""
         ...
 
+    async def pulse(self, seen: int | None = None) -> int:
+        """How many pulses it has lived (see `domain.silence`), 0 before it begins; with `seen` one more, where it still
+        stands there."""
+        ...
+
     async def put_back(self, backup_at: datetime, now: datetime, before: datetime) -> int:
         """Note that the database was put back to that moment, and put every open Task into doubt that came by
         `before`; how many those are. What is queued is due at once, and who has claimed it is fenced: nothing that was

@@ -16,6 +16,7 @@ class MemoryRestoring:
 
     def __init__(self) -> None:
         self._life: Life | None = None
+        self._pulse = 0
         self._restores: dict[datetime, Restore] = {}
 
     async def life(self, database: str, now: datetime) -> Life:
@@ -29,11 +30,17 @@ class MemoryRestoring:
         self._life = replace(self._life, beat=max(self._life.beat, at_least) + 1, at=now)
         return self._life
 
+    async def pulse(self, seen: int | None = None) -> int:
+        """See the port."""
+        if seen == self._pulse and self._life is not None:
+            self._pulse += 1
+        return self._pulse
+
     async def put_back(self, backup_at: datetime, now: datetime, before: datetime) -> int:
         """See the port."""
         if backup_at in self._restores:
             return 0
-        self._restores[backup_at] = Restore(backup_at, now)
+        self._restores[backup_at] = Restore(backup_at, now, pulse=self._pulse)
         found = [row for row in self._rows.values() if row.task.state not in TERMINAL_TASKS]
         found = [row for row in found if row.task.created_at <= before]
         for row in found:

@@ -37,10 +37,19 @@ class PostgresRestoring:
             row = (await tx.execute(beats)).one()
         return Life(row.database, row.beat, row.beaten_at)
 
+    async def pulse(self, seen: int | None = None) -> int:
+        """See the port."""
+        on = update(life).where(life.c.pulse == seen).values(pulse=life.c.pulse + 1).returning(life.c.pulse)
+        async with self._database.unit() as tx:
+            if seen is not None and (counted := (await tx.execute(on)).scalar()) is not None:
+                return int(counted)
+            return int((await tx.execute(select(life.c.pulse))).scalar() or 0)
+
     async def put_back(self, backup_at: datetime, now: datetime, before: datetime) -> int:
         """See the port. Who says the same at once waits for the first one's commit, and sends nothing before it."""
         moment, since = literal(now, MOMENT), literal(backup_at, MOMENT)
-        noted = insert(restores).values(backup_at=backup_at, noticed_at=now).on_conflict_do_nothing()
+        pulse = func.coalesce(select(life.c.pulse).scalar_subquery(), 0)
+        noted = insert(restores).values(backup_at=backup_at, noticed_at=now, pulse=pulse).on_conflict_do_nothing()
         open_ones = select(tasks.c.id).where(OPEN, tasks.c.created_at <= before)
         locked = open_ones.order_by(tasks.c.id).with_for_update().cte("locked")
         doubted = (
@@ -66,7 +75,7 @@ class PostgresRestoring:
         """See the port."""
         async with self._database.read() as tx:
             rows = await tx.execute(select(restores).order_by(restores.c.backup_at))
-            return [Restore(row.backup_at, row.noticed_at, row.over_at) for row in rows]
+            return [Restore(row.backup_at, row.noticed_at, row.over_at, row.pulse) for row in rows]
 
     async def no_doubt(self, backup_at: datetime | None, now: datetime) -> int:
         """See the port."""

@@ -106,7 +106,7 @@ _SAME = (
     "channel_epoch", "supply_epoch", "catalog_revision", "counted", "report_pending", "poll_failures",
     "polls_failing_since", "reconcile_count", "uncertain_deadline", "cancel_tried", "cancel_refused", "resolution",
     "reserved_at", "submitted_at", "accepted_at", "finished_at", "late_look_at", "late_looks",
-    "price_rule", "price_version", "quote_kind", "doubted",
+    "price_rule", "price_version", "quote_kind", "doubted", "silent_since",
 )  # fmt: skip
 """Columns that are fields of the same name and value."""
 _DEGRADATION = ("rule", "requested_profile", "actual_profile", "dropped_inputs")

@@ -150,6 +150,7 @@ attempts = Table(
     Column("late_looks", Integer, nullable=False, server_default="0"),
     Column("late", JSONB(none_as_null=True)),
     Column("doubted", Boolean, nullable=False, server_default=text("false")),
+    Column("silent_since", BigInteger),
     Index("attempts_of_task", "task_id", "number", unique=True),
     Index("attempts_live", "task_id", unique=True, postgresql_where=text(LIVE)),
     Index("attempts_in_doubt", "task_id", postgresql_where=text("state IN ('submission_uncertain', 'unresolved')")),
@@ -165,6 +166,7 @@ life = Table(
     Column("database", Text, nullable=False),
     Column("beat", BigInteger, nullable=False),
     Column("beaten_at", DateTime(timezone=True), nullable=False),
+    Column("pulse", BigInteger, nullable=False, server_default="0"),
 )
 """One row: which database this is, and how long it has lived. A copy that was put back has lived less."""
 
@@ -174,6 +176,7 @@ restores = Table(
     Column("backup_at", DateTime(timezone=True), primary_key=True),
     Column("noticed_at", DateTime(timezone=True), nullable=False),
     Column("over_at", DateTime(timezone=True)),
+    Column("pulse", BigInteger, nullable=False, server_default="0"),
 )
 """Every time that it was put back, as far as it was noticed."""
 

@@ -38,6 +38,17 @@ async def test_a_life_begins_once_and_only_rises(store: Any) -> None:
     assert (await store.life("two", at(3))).at == at(2)
 
 
+async def test_a_pulse_is_counted_once(store: Any) -> None:
+    """ATT-6, VER-6: there is none before the life begins; of those who saw it stand still the first counts, the others
+    learn; a restore remembers when it was noticed."""
+    assert (await store.pulse(), await store.pulse(0)) == (0, 0)
+    await store.life("one", at(0))
+    assert [await store.pulse(seen) for seen in (0, 0, None, 1, 7, 2)] == [1, 1, 1, 2, 2, 3]
+    await store.put_back(at(-5), at(6), at(8))
+    assert await store.pulse(3) == 4
+    assert [restore.pulse for restore in await store.restores()] == [3]
+
+
 async def test_what_is_open_comes_into_doubt_once(store: Any) -> None:
     """ATT-5, ATT-7: who has claimed a queued Task is fenced, who follows one is not; what has ended, and what is newer,
     stays as it is; the same word again changes nothing."""

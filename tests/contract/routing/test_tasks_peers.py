@@ -43,6 +43,8 @@ from tests.contract.routing.tasks_stores import attempt, queued
 from tests.support.worlds import START, SteeredClock
 from tests.unit.routing.dispatch_offers import catalog, supply
 
+CLOCK = SteeredClock()
+
 
 class Peer(ProviderServiceServicer, CapacityServiceServicer, QuoteServiceServicer):
     """Answers as told, and keeps what it was asked."""
@@ -112,7 +114,7 @@ async def test_what_proves_nothing_of_a_submission_is_unknown(peer: Peer, channe
     """ERR-1, ATT-6: a bug, a timeout, a lost or stopped peer, an answer without a job may hide one that was taken."""
     peer.answer = answer
     with pytest.raises(Fault) as caught:
-        await RemoteProvider(channels.to("provider_adapter"), 5, 5).submit(CHANNEL, CLIP, sent())
+        await RemoteProvider(channels.to("provider_adapter"), 5, 5, CLOCK).submit(CHANNEL, CLIP, sent())
     assert (caught.value.code, caught.value.category, caught.value.scope) == (
         "submission_unknown",
         "unknown",
@@ -124,7 +126,7 @@ async def test_a_context_that_is_not_there_proves_nothing_either():
     """ERR-1, ATT-6: an unreachable provider_adapter is told apart from a provider's refusal."""
     async with Channels(registry=LoopbackRegistry(), caller="routing") as nobody:
         with pytest.raises(Fault) as caught:
-            await RemoteProvider(nobody.to("provider_adapter"), 5, 5).submit(CHANNEL, CLIP, sent())
+            await RemoteProvider(nobody.to("provider_adapter"), 5, 5, CLOCK).submit(CHANNEL, CLIP, sent())
     assert caught.value.code == "submission_unknown"
 
 
@@ -135,14 +137,14 @@ async def test_what_the_adapter_has_named_is_believed(peer: Peer, channels: Chan
     """ERR-2: a named verdict arrives with category, scope and Retry-After as it was raised."""
     peer.answer = Fault.of(code, "said so", retry_after_ms=1500)
     with pytest.raises(Fault) as caught:
-        await RemoteProvider(channels.to("provider_adapter"), 5, 5).submit(CHANNEL, CLIP, sent())
+        await RemoteProvider(channels.to("provider_adapter"), 5, 5, CLOCK).submit(CHANNEL, CLIP, sent())
     assert caught.value.replaced(metadata={}) == peer.answer
 
 
 async def test_a_job_is_sent_as_it_was_decided(peer: Peer, channels: Channels):
     """TIER-5: the transformed input, the Attempt's token, the Channel's address and time limits; never a secret."""
     peer.answer = provider.SubmitResponse(provider_task_id="job-1")
-    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5)
+    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5, CLOCK)
     assert (await remote.submit(CHANNEL, CLIP, sent())).provider_task_id == "job-1"
     asked = peer.asked[0]
     assert dict(asked.job.input) == {"prompt": "a boat", "ratio": 1.5}
@@ -153,21 +155,23 @@ async def test_a_job_is_sent_as_it_was_decided(peer: Peer, channels: Channels):
 async def test_records_are_asked_about_a_span_of_time(peer: Peer, channels: Channels):
     """ATT-6: where it is not known whether and when: from when, until when, and that nothing is to be sent."""
     peer.answer = provider.ReconcileResponse(verdict=provider_pb2.RECONCILE_VERDICT_NOT_ACCEPTED)
-    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5)
-    assert (await remote.reconcile(CHANNEL, CLIP, sent())).verdict == "not_accepted"
-    assert (await remote.look_up(CHANNEL, CLIP, sent(), START)).verdict == "not_accepted"
+    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5, CLOCK)
+    assert (await remote.reconcile(CHANNEL, CLIP, sent(), 41.0)).verdict == "not_accepted"
+    assert (await remote.look_up(CHANNEL, CLIP, sent(), START, 0.0)).verdict == "not_accepted"
     known, unknown = peer.asked
     assert (known.records_only, known.HasField("latest_submit_time")) == (False, False)
+    assert (known.silence.seconds, unknown.HasField("silence"), unknown.silence.seconds) == (41, True, 0)
+    assert known.ask_time.ToDatetime(tzinfo=UTC) == CLOCK.now()
     assert (unknown.records_only, unknown.latest_submit_time.ToDatetime(tzinfo=UTC)) == (True, START)
 
 
 async def test_states_of_a_later_release_are_asked_for_again(peer: Peer, channels: Channels):
     """ERR-3: a job reads as running, a verdict as unknown, health as degraded; no gate of theirs ends a step."""
-    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5)
+    remote = RemoteProvider(channels.to("provider_adapter"), 5, 5, CLOCK)
     peer.answer = provider.PollResponse(state=99)
     assert (await remote.poll(CHANNEL, CLIP, sent())).state == "running"
     peer.answer = provider.ReconcileResponse(verdict=99)
-    assert (await remote.reconcile(CHANNEL, CLIP, sent())).verdict == "unknown"
+    assert (await remote.reconcile(CHANNEL, CLIP, sent(), 41.0)).verdict == "unknown"
     peer.answer = provider.PollResponse(state=provider_pb2.JOB_STATE_CANCELLED)
     assert (await remote.poll(CHANNEL, CLIP, sent())).state == "cancelled"
     later = health_pb2.SubjectHealth(subject=SUBJECT, state=99, effective_concurrency=0)

@@ -1,6 +1,8 @@
 """Results that need a second question, or the channel's own key."""
 
 from dataclasses import replace
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -123,3 +125,19 @@ async def test_absence_counts_from_the_latest_moment_at_which_it_may_have_been_s
     assert (await house.reconcile(kling, JOB, START, latest, True)).verdict is Verdict.UNKNOWN
     house.clock.advance(1000)
     assert (await house.reconcile(kling, JOB, START, latest, True)).verdict is Verdict.NOT_ACCEPTED
+
+
+async def test_how_far_the_clock_of_the_asker_is_ahead_is_read_from_the_answer() -> None:
+    """ATT-6, VER-6: an hour after the answer's Date by the asker's clock: the listing must go back an hour further."""
+    by_them = START - timedelta(hours=1)
+    items = [{"id": "cgt-x", "created_at": by_them.timestamp() - age, "safety_identifier": "x"} for age in (0, 30)]
+    plain = answer(200, {"items": items, "total": 99})
+    told = replace(plain, headers={**plain.headers, "date": format_datetime(by_them)})
+    for said, asked_at, expected in (
+        (plain, START, Verdict.NOT_ACCEPTED),
+        (told, None, Verdict.NOT_ACCEPTED),
+        (told, START, Verdict.UNKNOWN),
+    ):
+        house = House(said, reconcile_pages=1)
+        found = await house.reconcile(ENDPOINT, JOB, START, None, False, 1000.0, asked_at)
+        assert found.verdict is expected, found

@@ -1,5 +1,7 @@
 """What records prove about an unanswered submission."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +59,27 @@ def test_absence_proves_nothing_while_the_request_may_be_under_way() -> None:
     """ATT-6: a slow provider may take it until the submission timeout, whenever its sender died; and a while later."""
     for age, expected in ((0, False), (10, False), (16, False), (29.9, False), (30, False), (39.9, False), (40, True)):
         assert settled(SUBMISSION, SENT + age, SETTLE) is expected, age
+
+
+def test_no_clock_makes_silence_longer_than_it_was() -> None:
+    """ATT-6, VER-6: who has counted how long the records could have told is believed, whatever the clocks say."""
+    for silent_s, read_s, expected in ((39.0, SENT + 3600, False), (40.0, SENT - 3600, True), (0.0, LATE, False)):
+        assert settled(replace(SUBMISSION, silent_s=silent_s), read_s, SETTLE) is expected
+
+
+def test_a_listing_goes_back_by_the_clock_of_the_provider() -> None:
+    """ATT-6, VER-6: while our clock is an hour ahead the record of a submission is an hour older than we believe; one
+    that is behind makes us read further back than is needed."""
+    ahead = replace(SUBMISSION, ahead_s=3600.0)
+    old = SENT - 3600
+    assert complete([page(SENT, SENT - CLOCK_SKEW_S - 1)], SUBMISSION)
+    assert not complete([page(SENT, SENT - CLOCK_SKEW_S - 1)], ahead)
+    assert not complete([page(SENT, old)], ahead)
+    assert complete([page(SENT, old - CLOCK_SKEW_S - 1)], ahead)
+    assert complete([page(SENT, SENT - CLOCK_SKEW_S - 1)], replace(SUBMISSION, ahead_s=-3600.0))
+    nameless = [page(old, total=1, unmarked=(old,))]
+    assert verdict(nameless, SUBMISSION, LATE, SETTLE).verdict is Verdict.NOT_ACCEPTED
+    assert verdict(nameless, ahead, LATE, SETTLE).verdict is Verdict.UNKNOWN
 
 
 @given(

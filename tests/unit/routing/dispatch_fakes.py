@@ -200,6 +200,13 @@ Answer = Submitted | Fault | None
 """None: take the job, and let the answer be lost."""
 
 
+def told(scripted: Any) -> Any:
+    """As scripted: a Fault is raised."""
+    if isinstance(scripted, Fault):
+        raise scripted
+    return scripted
+
+
 @dataclass
 class FakeProvider:
     """`Provider` with a ledger: what was really taken, by client token. The judge of double submission (VER-7)."""
@@ -245,29 +252,20 @@ class FakeProvider:
         """As scripted."""
         await self.effect("provider.poll")
         self.calls.append(("poll", supply.id))
-        answer = self.polls.pop(0) if self.polls else Polled("succeeded", self.delivered())
-        if isinstance(answer, Fault):
-            raise answer
-        return answer
+        return told(self.polls.pop(0) if self.polls else Polled("succeeded", self.delivered()))
 
     async def cancel(self, channel: Channel, supply: Supply, attempt: Attempt) -> tuple[bool, Money | None]:
         """As scripted; without a script it stops."""
         await self.effect("provider.cancel")
         self.calls.append(("cancel", supply.id))
-        answer = self.stops.pop(0) if self.stops else (True, None)
-        if isinstance(answer, Fault):
-            raise answer
-        return answer
+        return told(self.stops.pop(0) if self.stops else (True, None))
 
-    async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt) -> Reconciled:
+    async def reconcile(self, channel: Channel, supply: Supply, attempt: Attempt, silent_s: float) -> Reconciled:
         """As scripted, else the truth."""
         await self.effect("provider.reconcile")
         self.calls.append(("reconcile", attempt.client_token))
         if self.verdicts:
-            answer = self.verdicts.pop(0)
-            if isinstance(answer, Fault):
-                raise answer
-            return answer
+            return told(self.verdicts.pop(0))
         job = self.ledger.get(attempt.client_token)
         return Reconciled("accepted", job, "its list") if job else Reconciled("not_accepted", "", "its list")
 
@@ -275,7 +273,9 @@ class FakeProvider:
         """What every job gives."""
         return Delivered((FILM,), {}, {"seconds": 5}, self.cost)
 
-    async def look_up(self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime) -> Reconciled:
+    async def look_up(
+        self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime, silent_s: float
+    ) -> Reconciled:
         """As scripted for that Supply, else the truth of its own ledger; nothing is sent."""
         self.calls.append(("look_up", attempt.client_token))
         if supply.id in self.silent:

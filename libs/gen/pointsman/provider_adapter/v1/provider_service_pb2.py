@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.common.v1 import artifact_pb2 as pointsman_dot_common_dot_v1_dot_artifact__pb2
@@ -29,7 +30,7 @@ from pointsman.common.v1 import failure_pb2 as pointsman_dot_common_dot_v1_dot_f
 from pointsman.provider_adapter.v1 import provider_pb2 as pointsman_dot_provider__adapter_dot_v1_dot_provider__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4pointsman/provider_adapter/v1/provider_service.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a\"pointsman/common/v1/artifact.proto\x1a!pointsman/common/v1/failure.proto\x1a,pointsman/provider_adapter/v1/provider.proto\"\x89\x01\n\rSubmitRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\"i\n\x0eSubmitResponse\x12\x18\n\x10provider_task_id\x18\x01 \x01(\t\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\xa1\x01\n\x0bPollRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"\xb4\x01\n\x0cPollResponse\x12\x36\n\x05state\x18\x01 \x01(\x0e\x32\'.pointsman.provider_adapter.v1.JobState\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\x12-\n\x07\x66\x61ilure\x18\x03 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"\xa3\x01\n\rCancelRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"N\n\x0e\x43\x61ncelResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\x12)\n\rreported_cost\x18\x02 \x01(\x0b\x32\x12.google.type.Money\"\x8b\x02\n\x10ReconcileRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12/\n\x0bsubmit_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x12latest_submit_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0crecords_only\x18\x05 \x01(\x08\"\xc0\x01\n\x11ReconcileResponse\x12@\n\x07verdict\x18\x01 \x01(\x0e\x32/.pointsman.provider_adapter.v1.ReconcileVerdict\x12\x18\n\x10provider_task_id\x18\x02 \x01(\t\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12=\n\x06result\x18\x04 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\x8e\x01\n\rInvokeRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12<\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32..pointsman.provider_adapter.v1.SynchronousCall\"\x8d\x01\n\x0eInvokeResponse\x12\x0e\n\x06output\x18\x01 \x01(\x0c\x12\x30\n\tartifacts\x18\x02 \x03(\x0b\x32\x1d.pointsman.common.v1.Artifact\x12\x39\n\x06report\x18\x03 \x01(\x0b\x32).pointsman.provider_adapter.v1.CallReport\"\xa6\x01\n\x13InvokeStreamRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12<\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32..pointsman.provider_adapter.v1.SynchronousCall\x12\x10\n\x08together\x18\x03 \x01(\x08\"}\n\x14InvokeStreamResponse\x12\x0f\n\x05\x63hunk\x18\x01 \x01(\x0cH\x00\x12;\n\x06report\x18\x02 \x01(\x0b\x32).pointsman.provider_adapter.v1.CallReportH\x00\x12\x0e\n\x06\x63hunks\x18\x03 \x03(\x0c\x42\x07\n\x05piece\"\x15\n\x13ListAdaptersRequest\"P\n\x14ListAdaptersResponse\x12\x38\n\x08\x61\x64\x61pters\x18\x01 \x03(\x0b\x32&.pointsman.provider_adapter.v1.Adapter\"\x86\x02\n\x16\x43lassifyFailureRequest\x12\x0f\n\x07\x61\x64\x61pter\x18\x01 \x01(\t\x12\x0b\n\x03\x61pi\x18\x02 \x01(\t\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x13\n\x0bhttp_status\x18\x04 \x01(\x05\x12S\n\x07headers\x18\x05 \x03(\x0b\x32\x42.pointsman.provider_adapter.v1.ClassifyFailureRequest.HeadersEntry\x12\x0c\n\x04\x62ody\x18\x06 \x01(\x0c\x12\x17\n\x0ftransport_error\x18\x07 \x01(\t\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"H\n\x17\x43lassifyFailureResponse\x12-\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"*\n\x13\x43heckSecretsRequest\x12\x13\n\x0bsecret_refs\x18\x01 \x03(\t\"\xa2\x01\n\x14\x43heckSecretsResponse\x12W\n\nunresolved\x18\x01 \x03(\x0b\x32\x43.pointsman.provider_adapter.v1.CheckSecretsResponse.UnresolvedEntry\x1a\x31\n\x0fUnresolvedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\x87\x08\n\x0fProviderService\x12\x65\n\x06Submit\x12,.pointsman.provider_adapter.v1.SubmitRequest\x1a-.pointsman.provider_adapter.v1.SubmitResponse\x12_\n\x04Poll\x12*.pointsman.provider_adapter.v1.PollRequest\x1a+.pointsman.provider_adapter.v1.PollResponse\x12\x65\n\x06\x43\x61ncel\x12,.pointsman.provider_adapter.v1.CancelRequest\x1a-.pointsman.provider_adapter.v1.CancelResponse\x12n\n\tReconcile\x12/.pointsman.provider_adapter.v1.ReconcileRequest\x1a\x30.pointsman.provider_adapter.v1.ReconcileResponse\x12\x65\n\x06Invoke\x12,.pointsman.provider_adapter.v1.InvokeRequest\x1a-.pointsman.provider_adapter.v1.InvokeResponse\x12y\n\x0cInvokeStream\x12\x32.pointsman.provider_adapter.v1.InvokeStreamRequest\x1a\x33.pointsman.provider_adapter.v1.InvokeStreamResponse0\x01\x12w\n\x0cListAdapters\x12\x32.pointsman.provider_adapter.v1.ListAdaptersRequest\x1a\x33.pointsman.provider_adapter.v1.ListAdaptersResponse\x12\x80\x01\n\x0f\x43lassifyFailure\x12\x35.pointsman.provider_adapter.v1.ClassifyFailureRequest\x1a\x36.pointsman.provider_adapter.v1.ClassifyFailureResponse\x12w\n\x0c\x43heckSecrets\x12\x32.pointsman.provider_adapter.v1.CheckSecretsRequest\x1a\x33.pointsman.provider_adapter.v1.CheckSecretsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4pointsman/provider_adapter/v1/provider_service.proto\x12\x1dpointsman.provider_adapter.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a\"pointsman/common/v1/artifact.proto\x1a!pointsman/common/v1/failure.proto\x1a,pointsman/provider_adapter/v1/provider.proto\"\x89\x01\n\rSubmitRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\"i\n\x0eSubmitResponse\x12\x18\n\x10provider_task_id\x18\x01 \x01(\t\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\xa1\x01\n\x0bPollRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"\xb4\x01\n\x0cPollResponse\x12\x36\n\x05state\x18\x01 \x01(\x0e\x32\'.pointsman.provider_adapter.v1.JobState\x12=\n\x06result\x18\x02 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\x12-\n\x07\x66\x61ilure\x18\x03 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"\xa3\x01\n\rCancelRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\"N\n\x0e\x43\x61ncelResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\x12)\n\rreported_cost\x18\x02 \x01(\x0b\x32\x12.google.type.Money\"\xe5\x02\n\x10ReconcileRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12\x37\n\x03job\x18\x02 \x01(\x0b\x32*.pointsman.provider_adapter.v1.ProviderJob\x12/\n\x0bsubmit_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x36\n\x12latest_submit_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0crecords_only\x18\x05 \x01(\x08\x12*\n\x07silence\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x08\x61sk_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xc0\x01\n\x11ReconcileResponse\x12@\n\x07verdict\x18\x01 \x01(\x0e\x32/.pointsman.provider_adapter.v1.ReconcileVerdict\x12\x18\n\x10provider_task_id\x18\x02 \x01(\t\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12=\n\x06result\x18\x04 \x01(\x0b\x32-.pointsman.provider_adapter.v1.ProviderResult\"\x8e\x01\n\rInvokeRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12<\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32..pointsman.provider_adapter.v1.SynchronousCall\"\x8d\x01\n\x0eInvokeResponse\x12\x0e\n\x06output\x18\x01 \x01(\x0c\x12\x30\n\tartifacts\x18\x02 \x03(\x0b\x32\x1d.pointsman.common.v1.Artifact\x12\x39\n\x06report\x18\x03 \x01(\x0b\x32).pointsman.provider_adapter.v1.CallReport\"\xa6\x01\n\x13InvokeStreamRequest\x12?\n\x07\x63hannel\x18\x01 \x01(\x0b\x32..pointsman.provider_adapter.v1.ChannelEndpoint\x12<\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32..pointsman.provider_adapter.v1.SynchronousCall\x12\x10\n\x08together\x18\x03 \x01(\x08\"}\n\x14InvokeStreamResponse\x12\x0f\n\x05\x63hunk\x18\x01 \x01(\x0cH\x00\x12;\n\x06report\x18\x02 \x01(\x0b\x32).pointsman.provider_adapter.v1.CallReportH\x00\x12\x0e\n\x06\x63hunks\x18\x03 \x03(\x0c\x42\x07\n\x05piece\"\x15\n\x13ListAdaptersRequest\"P\n\x14ListAdaptersResponse\x12\x38\n\x08\x61\x64\x61pters\x18\x01 \x03(\x0b\x32&.pointsman.provider_adapter.v1.Adapter\"\x86\x02\n\x16\x43lassifyFailureRequest\x12\x0f\n\x07\x61\x64\x61pter\x18\x01 \x01(\t\x12\x0b\n\x03\x61pi\x18\x02 \x01(\t\x12\r\n\x05phase\x18\x03 \x01(\t\x12\x13\n\x0bhttp_status\x18\x04 \x01(\x05\x12S\n\x07headers\x18\x05 \x03(\x0b\x32\x42.pointsman.provider_adapter.v1.ClassifyFailureRequest.HeadersEntry\x12\x0c\n\x04\x62ody\x18\x06 \x01(\x0c\x12\x17\n\x0ftransport_error\x18\x07 \x01(\t\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"H\n\x17\x43lassifyFailureResponse\x12-\n\x07\x66\x61ilure\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Failure\"*\n\x13\x43heckSecretsRequest\x12\x13\n\x0bsecret_refs\x18\x01 \x03(\t\"\xa2\x01\n\x14\x43heckSecretsResponse\x12W\n\nunresolved\x18\x01 \x03(\x0b\x32\x43.pointsman.provider_adapter.v1.CheckSecretsResponse.UnresolvedEntry\x1a\x31\n\x0fUnresolvedEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\x87\x08\n\x0fProviderService\x12\x65\n\x06Submit\x12,.pointsman.provider_adapter.v1.SubmitRequest\x1a-.pointsman.provider_adapter.v1.SubmitResponse\x12_\n\x04Poll\x12*.pointsman.provider_adapter.v1.PollRequest\x1a+.pointsman.provider_adapter.v1.PollResponse\x12\x65\n\x06\x43\x61ncel\x12,.pointsman.provider_adapter.v1.CancelRequest\x1a-.pointsman.provider_adapter.v1.CancelResponse\x12n\n\tReconcile\x12/.pointsman.provider_adapter.v1.ReconcileRequest\x1a\x30.pointsman.provider_adapter.v1.ReconcileResponse\x12\x65\n\x06Invoke\x12,.pointsman.provider_adapter.v1.InvokeRequest\x1a-.pointsman.provider_adapter.v1.InvokeResponse\x12y\n\x0cInvokeStream\x12\x32.pointsman.provider_adapter.v1.InvokeStreamRequest\x1a\x33.pointsman.provider_adapter.v1.InvokeStreamResponse0\x01\x12w\n\x0cListAdapters\x12\x32.pointsman.provider_adapter.v1.ListAdaptersRequest\x1a\x33.pointsman.provider_adapter.v1.ListAdaptersResponse\x12\x80\x01\n\x0f\x43lassifyFailure\x12\x35.pointsman.provider_adapter.v1.ClassifyFailureRequest\x1a\x36.pointsman.provider_adapter.v1.ClassifyFailureResponse\x12w\n\x0c\x43heckSecrets\x12\x32.pointsman.provider_adapter.v1.CheckSecretsRequest\x1a\x33.pointsman.provider_adapter.v1.CheckSecretsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,46 +41,46 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_options = b'8\001'
   _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._loaded_options = None
   _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_options = b'8\001'
-  _globals['_SUBMITREQUEST']._serialized_start=263
-  _globals['_SUBMITREQUEST']._serialized_end=400
-  _globals['_SUBMITRESPONSE']._serialized_start=402
-  _globals['_SUBMITRESPONSE']._serialized_end=507
-  _globals['_POLLREQUEST']._serialized_start=510
-  _globals['_POLLREQUEST']._serialized_end=671
-  _globals['_POLLRESPONSE']._serialized_start=674
-  _globals['_POLLRESPONSE']._serialized_end=854
-  _globals['_CANCELREQUEST']._serialized_start=857
-  _globals['_CANCELREQUEST']._serialized_end=1020
-  _globals['_CANCELRESPONSE']._serialized_start=1022
-  _globals['_CANCELRESPONSE']._serialized_end=1100
-  _globals['_RECONCILEREQUEST']._serialized_start=1103
-  _globals['_RECONCILEREQUEST']._serialized_end=1370
-  _globals['_RECONCILERESPONSE']._serialized_start=1373
-  _globals['_RECONCILERESPONSE']._serialized_end=1565
-  _globals['_INVOKEREQUEST']._serialized_start=1568
-  _globals['_INVOKEREQUEST']._serialized_end=1710
-  _globals['_INVOKERESPONSE']._serialized_start=1713
-  _globals['_INVOKERESPONSE']._serialized_end=1854
-  _globals['_INVOKESTREAMREQUEST']._serialized_start=1857
-  _globals['_INVOKESTREAMREQUEST']._serialized_end=2023
-  _globals['_INVOKESTREAMRESPONSE']._serialized_start=2025
-  _globals['_INVOKESTREAMRESPONSE']._serialized_end=2150
-  _globals['_LISTADAPTERSREQUEST']._serialized_start=2152
-  _globals['_LISTADAPTERSREQUEST']._serialized_end=2173
-  _globals['_LISTADAPTERSRESPONSE']._serialized_start=2175
-  _globals['_LISTADAPTERSRESPONSE']._serialized_end=2255
-  _globals['_CLASSIFYFAILUREREQUEST']._serialized_start=2258
-  _globals['_CLASSIFYFAILUREREQUEST']._serialized_end=2520
-  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_start=2474
-  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_end=2520
-  _globals['_CLASSIFYFAILURERESPONSE']._serialized_start=2522
-  _globals['_CLASSIFYFAILURERESPONSE']._serialized_end=2594
-  _globals['_CHECKSECRETSREQUEST']._serialized_start=2596
-  _globals['_CHECKSECRETSREQUEST']._serialized_end=2638
-  _globals['_CHECKSECRETSRESPONSE']._serialized_start=2641
-  _globals['_CHECKSECRETSRESPONSE']._serialized_end=2803
-  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_start=2754
-  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_end=2803
-  _globals['_PROVIDERSERVICE']._serialized_start=2806
-  _globals['_PROVIDERSERVICE']._serialized_end=3837
+  _globals['_SUBMITREQUEST']._serialized_start=295
+  _globals['_SUBMITREQUEST']._serialized_end=432
+  _globals['_SUBMITRESPONSE']._serialized_start=434
+  _globals['_SUBMITRESPONSE']._serialized_end=539
+  _globals['_POLLREQUEST']._serialized_start=542
+  _globals['_POLLREQUEST']._serialized_end=703
+  _globals['_POLLRESPONSE']._serialized_start=706
+  _globals['_POLLRESPONSE']._serialized_end=886
+  _globals['_CANCELREQUEST']._serialized_start=889
+  _globals['_CANCELREQUEST']._serialized_end=1052
+  _globals['_CANCELRESPONSE']._serialized_start=1054
+  _globals['_CANCELRESPONSE']._serialized_end=1132
+  _globals['_RECONCILEREQUEST']._serialized_start=1135
+  _globals['_RECONCILEREQUEST']._serialized_end=1492
+  _globals['_RECONCILERESPONSE']._serialized_start=1495
+  _globals['_RECONCILERESPONSE']._serialized_end=1687
+  _globals['_INVOKEREQUEST']._serialized_start=1690
+  _globals['_INVOKEREQUEST']._serialized_end=1832
+  _globals['_INVOKERESPONSE']._serialized_start=1835
+  _globals['_INVOKERESPONSE']._serialized_end=1976
+  _globals['_INVOKESTREAMREQUEST']._serialized_start=1979
+  _globals['_INVOKESTREAMREQUEST']._serialized_end=2145
+  _globals['_INVOKESTREAMRESPONSE']._serialized_start=2147
+  _globals['_INVOKESTREAMRESPONSE']._serialized_end=2272
+  _globals['_LISTADAPTERSREQUEST']._serialized_start=2274
+  _globals['_LISTADAPTERSREQUEST']._serialized_end=2295
+  _globals['_LISTADAPTERSRESPONSE']._serialized_start=2297
+  _globals['_LISTADAPTERSRESPONSE']._serialized_end=2377
+  _globals['_CLASSIFYFAILUREREQUEST']._serialized_start=2380
+  _globals['_CLASSIFYFAILUREREQUEST']._serialized_end=2642
+  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_start=2596
+  _globals['_CLASSIFYFAILUREREQUEST_HEADERSENTRY']._serialized_end=2642
+  _globals['_CLASSIFYFAILURERESPONSE']._serialized_start=2644
+  _globals['_CLASSIFYFAILURERESPONSE']._serialized_end=2716
+  _globals['_CHECKSECRETSREQUEST']._serialized_start=2718
+  _globals['_CHECKSECRETSREQUEST']._serialized_end=2760
+  _globals['_CHECKSECRETSRESPONSE']._serialized_start=2763
+  _globals['_CHECKSECRETSRESPONSE']._serialized_end=2925
+  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_start=2876
+  _globals['_CHECKSECRETSRESPONSE_UNRESOLVEDENTRY']._serialized_end=2925
+  _globals['_PROVIDERSERVICE']._serialized_start=2928
+  _globals['_PROVIDERSERVICE']._serialized_end=3959
 # @@protoc_insertion_point(module_scope)

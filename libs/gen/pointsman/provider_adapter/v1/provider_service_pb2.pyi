@@ -5,6 +5,7 @@ Provider adapter: the dialects, and the only sockets outward."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -222,6 +223,8 @@ class ReconcileRequest(_message.Message):
     SUBMIT_TIME_FIELD_NUMBER: _builtins.int
     LATEST_SUBMIT_TIME_FIELD_NUMBER: _builtins.int
     RECORDS_ONLY_FIELD_NUMBER: _builtins.int
+    SILENCE_FIELD_NUMBER: _builtins.int
+    ASK_TIME_FIELD_NUMBER: _builtins.int
     records_only: _builtins.bool
     """It is not known whether it was sent at all: records are read, and nothing is sent, not even under the same key."""
     @_builtins.property
@@ -240,6 +243,16 @@ class ReconcileRequest(_message.Message):
     def latest_submit_time(self) -> _timestamp_pb2.Timestamp:
         """When at the latest, where it is not known when; unset = at `submit_time`."""
 
+    @_builtins.property
+    def silence(self) -> _duration_pb2.Duration:
+        """For how long the records could have told at least, by elapsed time and not by the difference of two clocks: nothing
+        is called not accepted before a submission must have arrived. Unset = judged by the clocks alone.
+        """
+
+    @_builtins.property
+    def ask_time(self) -> _timestamp_pb2.Timestamp:
+        """What the caller's clock says now, by which the times above were written: how far it is ahead of the provider's."""
+
     def __init__(
         self,
         *,
@@ -248,10 +261,12 @@ class ReconcileRequest(_message.Message):
         submit_time: _timestamp_pb2.Timestamp | None = ...,
         latest_submit_time: _timestamp_pb2.Timestamp | None = ...,
         records_only: _builtins.bool = ...,
+        silence: _duration_pb2.Duration | None = ...,
+        ask_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "job", b"job", "latest_submit_time", b"latest_submit_time", "submit_time", b"submit_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ask_time", b"ask_time", "channel", b"channel", "job", b"job", "latest_submit_time", b"latest_submit_time", "silence", b"silence", "submit_time", b"submit_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["channel", b"channel", "job", b"job", "latest_submit_time", b"latest_submit_time", "records_only", b"records_only", "submit_time", b"submit_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ask_time", b"ask_time", "channel", b"channel", "job", b"job", "latest_submit_time", b"latest_submit_time", "records_only", b"records_only", "silence", b"silence", "submit_time", b"submit_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
