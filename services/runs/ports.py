@@ -56,9 +56,16 @@ class Runs(Protocol):
         """
         ...
 
-    async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
-        """Productions, or single generations, in those states with an id above `after`, oldest first. No state that
-        ends a Run."""
+    async def several(self, run_ids: Sequence[str]) -> list[Run]:
+        """Those of them that exist, oldest first."""
+        ...
+
+    async def revisions(
+        self, states: Sequence[RunState], after: str, size: int, *, productions: bool
+    ) -> Mapping[str, int]:
+        """The revisions of productions, or single generations, in those states with an id above `after`, oldest first.
+        No state that ends a Run. Whatever changes a Run changes its revision; reading it costs little, however large
+        the Run is."""
         ...
 
     async def silent(self, before: datetime, after: str, size: int) -> list[Run]:

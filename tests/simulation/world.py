@@ -106,7 +106,7 @@ class Simulation:
             await self._as_people(self.producers.see_through())
 
     async def _live(self, *, productions: bool) -> bool:
-        return bool(await self.stores.runs.live(tuple(LIVE_STATES), "", 1, productions=productions))
+        return bool(await self.stores.runs.revisions(tuple(LIVE_STATES), "", 1, productions=productions))
 
     async def _told(self) -> Story:
         stores, runs = self.stores, await self._all_runs()

@@ -8,7 +8,7 @@ Laws of this file:
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -19,9 +19,36 @@ Drafts = tuple[Draft, ...]
 Levels = Mapping[str, Level]
 
 
-def waited_for(run: Run) -> tuple[str, ...]:
-    """The levels that refused something which waits there still; none of a Run that does not move."""
-    return tuple(dict.fromkeys(level for level, _, _, _ in _waiting(run)))
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something that a level refused and that waits there still: a node, or a review for which there are no minutes."""
+
+    level: str
+    what: str
+    of_review: bool
+    lacks: Mapping[str, str]
+    """What was asked, by dimension."""
+
+
+Waits = tuple[Wait, ...]
+
+
+def waits(run: Run) -> Waits:
+    """What levels refused, in the order of the Run; nothing of a Run that does not move."""
+    if run.state is not RunState.RUNNING or run.cancel_requested or run.raising:
+        return ()
+    nodes = [
+        Wait(_level(node.refused_by), node.id, False, node.lacks)
+        for node in run.nodes.values()
+        if node.refused and node.lacks
+    ]
+    reviews = [Wait(_level(due.refused_by), name, True, due.lacks) for name, due in run.due.items() if due.lacks]
+    return (*nodes, *reviews)
+
+
+def any_fits(waiting: Waits, levels: Levels, now: datetime) -> bool:
+    """Whether any of them has room at its level as it stands."""
+    return any(wait.level in levels and has_room(levels[wait.level], wait.lacks, now) for wait in waiting)
 
 
 def freed(run: Run, levels: Levels, now: datetime) -> tuple[Drafts, Levels]:
@@ -29,12 +56,12 @@ def freed(run: Run, levels: Levels, now: datetime) -> tuple[Drafts, Levels]:
     nodes: dict[str, list[str]] = {}
     reviews: dict[str, list[str]] = {}
     left = dict(levels)
-    for name, waiting, of_review, lacks in _waiting(run):
-        level = left.get(name)
-        if level is None or not has_room(level, lacks, now):
+    for wait in waits(run):
+        level = left.get(wait.level)
+        if level is None or not has_room(level, wait.lacks, now):
             continue
-        left[name] = _with(level, lacks)
-        (reviews if of_review else nodes).setdefault(name, []).append(waiting)
+        left[wait.level] = _with(level, wait.lacks)
+        (reviews if wait.of_review else nodes).setdefault(wait.level, []).append(wait.what)
     drafts = (
         Draft("budget_freed", {"budget_id": name, "nodes": nodes.get(name, []), "reviews": reviews.get(name, [])})
         for name in dict.fromkeys((*nodes, *reviews))
@@ -53,19 +80,6 @@ def has_room(level: Level, lacks: Mapping[str, str], now: datetime) -> bool:
 def _with(level: Level, lacks: Mapping[str, str]) -> Level:
     more = {name: level.used.get(name, Decimal(0)) + Decimal(amount) for name, amount in lacks.items()}
     return replace(level, used={**level.used, **more})
-
-
-def _waiting(run: Run) -> list[tuple[str, str, bool, Mapping[str, str]]]:
-    """(Level, node or review that it refused, whether it is a review, what was asked), in the order of the Run."""
-    if run.state is not RunState.RUNNING or run.cancel_requested or run.raising:
-        return []
-    nodes = [
-        (_level(node.refused_by), node.id, False, node.lacks)
-        for node in run.nodes.values()
-        if node.refused and node.lacks
-    ]
-    reviews = [(_level(due.refused_by), name, True, due.lacks) for name, due in run.due.items() if due.lacks]
-    return [*nodes, *reviews]
 
 
 def _level(root_cause: str) -> str:

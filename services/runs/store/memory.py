@@ -23,7 +23,7 @@ class MemoryRuns:
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
-        self._runs: dict[str, dict[str, object]] = {}
+        self._runs: dict[str, dict[str, Any]] = {}
         self._events: dict[str, list[Event]] = {}
         self._keys: dict[tuple[str, str], tuple[str, str]] = {}
         self._productions: dict[str, Any] = {}
@@ -100,7 +100,13 @@ class MemoryRuns:
         fitting = (run for run in found if tenant in ("", run.tenant) and (not states or run.state in states))
         return [run for run in fitting if label is None or _has(run, *label)][:size]
 
-    async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
+    async def several(self, run_ids: Sequence[str]) -> list[Run]:
+        """See the port."""
+        return [self._read(run_id) for run_id in sorted(run_ids) if run_id in self._runs]
+
+    async def revisions(
+        self, states: Sequence[RunState], after: str, size: int, *, productions: bool
+    ) -> Mapping[str, int]:
         """See the port."""
         found = (
             run_id
@@ -109,7 +115,7 @@ class MemoryRuns:
             and self._runs[run_id]["state"] in states
             and productions == (self._productions[run_id] is not None)
         )
-        return [self._read(run_id) for run_id in islice(found, size)]
+        return {run_id: self._runs[run_id]["revision"] for run_id in islice(found, size)}
 
     async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
         """See the port."""

@@ -27,7 +27,7 @@ from services.runs.store.tables import run_events, run_keys, runs
 
 _WHOLE = select(runs.c.document, runs.c.production)
 _LIVE = (
-    "SELECT document, production FROM runs WHERE state = ANY($1) AND state IN ('pending', 'running', 'paused')"
+    "SELECT id, revision FROM runs WHERE state = ANY($1) AND state IN ('pending', 'running', 'paused')"
     " AND id > $2 AND production IS {} ORDER BY id LIMIT $3"
 )
 """The states that are said outright are those of the partial indexes: a plan for any states could not use them."""
@@ -106,10 +106,16 @@ class PostgresRuns:
             query = query.where(runs.c.labels.has_key(key) if value is None else runs.c.labels.contains({key: value}))
         return await self._many(query)
 
-    async def live(self, states: Sequence[RunState], after: str, size: int, *, productions: bool) -> list[Run]:
+    async def several(self, run_ids: Sequence[str]) -> list[Run]:
+        """See the port."""
+        return await self._many(_WHOLE.where(runs.c.id.in_(run_ids)).order_by(runs.c.id))
+
+    async def revisions(
+        self, states: Sequence[RunState], after: str, size: int, *, productions: bool
+    ) -> Mapping[str, int]:
         """See the port."""
         rows = await self._looking.fetch(LIVE[productions], [state.value for state in states], after, size)
-        return [run_from_document(row["document"], row["production"]) for row in rows]
+        return {row["id"]: row["revision"] for row in rows}
 
     async def _many(self, query: Any) -> list[Run]:
         async with self._database.read() as tx:

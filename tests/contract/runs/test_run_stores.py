@@ -187,9 +187,17 @@ async def test_live_runs_are_the_work_of_the_ticks(runs: Runs) -> None:
     await runs.save(applied(first, drafts, START), drafts, START, NOTHING)
     whole = replace(new_run("p1"), production={"production": "p", "nodes": []})
     await add(runs, whole)
-    assert [run.id for run in await runs.live([RunState.PENDING], "", 10, productions=False)] == ["r1", "r2"]
-    assert [run.id for run in await runs.live([RunState.PENDING], "r1", 10, productions=False)] == ["r2"]
-    assert await runs.live([RunState.PENDING], "", 10, productions=True) == [replace(whole, last_sequence=1)]
+    assert await runs.revisions([RunState.PENDING], "", 10, productions=False) == {"r1": 1, "r2": 1}
+    assert await runs.revisions([RunState.PENDING], "r1", 10, productions=False) == {"r2": 1}
+    assert list(await runs.revisions([RunState.PENDING], "", 1, productions=False)) == ["r1"]
+    assert await runs.revisions([RunState.PENDING], "", 10, productions=True) == {"p1": 1}
+    second = await runs.get("r2")
+    assert second is not None
+    await runs.save(applied(second, [Draft("run_started")], START), [Draft("run_started")], START, NOTHING)
+    assert await runs.revisions([RunState.PENDING, RunState.RUNNING], "", 9, productions=False) == {"r1": 1, "r2": 2}
+    several = await runs.several(["p1", "none", "r0"])
+    assert [(run.id, run.state) for run in several] == [("p1", RunState.PENDING), ("r0", RunState.CANCELLED)]
+    assert several[0] == replace(whole, last_sequence=1)
 
 
 async def test_a_memo_is_another_runs_of_the_same_tenant(runs: Runs) -> None:

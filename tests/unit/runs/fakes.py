@@ -121,9 +121,7 @@ class FakeRouting:
             return TaskView(node.task_id, 3, "failed", None, attempts=(attempt,), failure=failure)
         made = Artifact(digest([order.model, order.input, supply]), "image/png", 100)
         output = self.outputs.get(node.id, {})
-        return TaskView(
-            node.task_id, 3, "succeeded", PRICE, attempts=(attempt,), artifacts=(made,), output=output
-        )  # fmt: skip
+        return TaskView(node.task_id, 3, "succeeded", PRICE, attempts=(attempt,), artifacts=(made,), output=output)
 
     async def withdraw(self, plan: Plan, run: Run, node: Node) -> None:
         """A Task that ends unsent, unless there is one."""
@@ -364,9 +362,13 @@ class FakeExaminer:
     facts: dict[str, Facts] = field(default_factory=dict)
     refusal: Fault | None = None
     """What everybody answers who is to read something, if anything."""
+    away: Fault | None = None
+    """What every look raises, if anything."""
 
     async def examine(self, tenant: str, artifact: Artifact, readers: Collection[str] = ()) -> Facts:
         """What was said of it."""
+        if self.away is not None:
+            raise self.away
         if readers and self.refusal is not None:
             raise self.refusal
         sound = Facts(artifact.sha256, artifact.media_type, 100, width=640, height=360)

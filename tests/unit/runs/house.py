@@ -31,6 +31,7 @@ from tests.unit.runs.fakes import FakeAlerts, FakeBudgets, FakeExaminer, FakeRou
 class House:
     """One process of runs; `tenant` of everything is "a" unless said otherwise."""
 
+    store = MemoryRuns
     routing: FakeRouting = field(default_factory=FakeRouting)
     budgets: FakeBudgets = field(default_factory=FakeBudgets)
     examiner: FakeExaminer = field(default_factory=FakeExaminer)
@@ -40,7 +41,7 @@ class House:
         self.world: World
         self.clock: SteeredClock
         self.world, self.clock = steered_world()
-        self.runs = MemoryRuns(self.world.ids)
+        self.runs = self.store(self.world.ids)
         self.hub = Hub(self.runs)
         self.plans = Plans()
         self.recorder = Recorder(self.runs, self.hub, self.world, self.alerts)

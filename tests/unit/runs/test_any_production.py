@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 from collections import Counter
+from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ from libs.faults.fault import Fault
 from services.runs.app.command_run import cancel_run, pause_run, resume_run, steer_run
 from services.runs.app.redrive_run import Redrive, redrive_run
 from services.runs.domain.deciding import Verdict
+from services.runs.domain.engine import Record, next_commands
 from services.runs.domain.run import (
     TERMINAL_KINDS,
     TERMINAL_STATES,
@@ -23,6 +25,7 @@ from services.runs.domain.run import (
     Question,
     Run,
 )
+from services.runs.domain.waking import JUST_AFTER, wakes_at
 from tests.unit.runs.fakes import DOUBTED, OUT_OF_ORDER, REFUSED, FakeRouting
 from tests.unit.runs.house import House
 from tests.unit.runs.test_productions import episode
@@ -60,6 +63,7 @@ class Fate:
             await self._misfortune(run)
             run = await self.house.carry(run, seconds=self.chance.choice([0, 1, 30, 600, 90_000]))
             await self.house.rebuilds(run)
+            self._sleeps(run)
         for _ in range(STEPS):
             if run.state in TERMINAL_STATES:
                 break
@@ -67,6 +71,14 @@ class Fate:
             run = await self.house.carry(run, seconds=3_600)
             await self.house.rebuilds(run)
         return run
+
+    def _sleeps(self, run: Run) -> None:
+        """Nothing follows from the time alone before the Run is said to wake."""
+        plan, now = self.house.plan(run), self.house.clock.now()
+        commands = next_commands(plan, run, now)
+        if not any(isinstance(command, Record) for command in commands):
+            wakes = wakes_at(plan, run, now) or now + timedelta(days=9_999)
+            assert next_commands(plan, run, wakes - JUST_AFTER) == commands
 
     async def _misfortune(self, run: Run) -> None:
         deeds = [self._nothing, self._steer, self._pause, self._resume, self._redrive, self._decide, self._decide]
