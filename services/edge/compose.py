@@ -1,6 +1,5 @@
 """Puts the context together: the only module that knows both its inside and its machines."""
 
-import asyncio
 import os
 import sys
 from dataclasses import dataclass
@@ -28,6 +27,8 @@ from services.edge.app.make_call import MakeCall
 from services.edge.app.open_requests import OpenRequests
 from services.edge.app.request_quotas import RequestQuotas
 from services.edge.app.reveal import Reveal
+from services.edge.app.shared_feeds import SharedFeeds
+from services.edge.app.stream_watch import StreamWatch
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import keys
 from services.edge.peers.budgets import BudgetsPeer
@@ -150,9 +151,11 @@ class EdgeContext:
 
     async def stop(self) -> None:
         """Tell the streams, let requests in hand finish, close the port and the database."""
-        self._house.draining.set()
+        self._house.watch.drain()
         try:
             await self.listener.stop()
+            await self._house.feeds.close()
+            await self._house.watch.close()
             await self._house.quotas.close()
             await self._house.intake.close()
         finally:
@@ -176,13 +179,16 @@ class House:
         self.settings = settings
         self.world = world
         self.intake = intake
-        self.draining = asyncio.Event()
         self._keys, self._owners, counts = stores
         self._blobs = blobs
         self._metrics = metrics
         self.authenticator = Authenticator(self._keys, world.clock, settings.key_cache_s)
         self.reveal = Reveal(self._owners, world.clock)
         self._runs = RunsPeer(channels.to("runs"))
+        self.feeds = SharedFeeds(self._runs, self.reveal)
+        self.watch = StreamWatch(
+            self.authenticator, world.clock, heartbeat_s=settings.heartbeat_s, check_s=settings.stream_check_s
+        )
         self._desks = DesksPeer(channels.to("runs"))
         self._overseen = OverseeingPeer(channels.to("runs"))
         self._callbacks = CallbacksPeer(channels.to("runs"))
@@ -211,7 +217,7 @@ class House:
         parts = (
             RunRoutes(self._runs, reveal, self._create, cancel_by_key, settings.body_limit_bytes),
             CommandRoutes(self._runs, reveal, self._take),
-            self._streams(),
+            StreamRoutes(self._runs, self.feeds, self.watch, self._metrics),
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),
             CallRoutes(calling, self._calls, reveal),
@@ -234,18 +240,6 @@ class House:
         served = (*operations, *DocumentRoutes(operations).operations())
         paths = Paths(served, self.authenticator, self.quotas, OpenRequests(settings.open_limits), unknown_path)
         return Shell(paths, self.world, self._metrics)
-
-    def _streams(self) -> StreamRoutes:
-        return StreamRoutes(
-            self._runs,
-            self.reveal,
-            self.authenticator,
-            self.world.clock,
-            self._metrics,
-            self.draining,
-            heartbeat_s=self.settings.heartbeat_s,
-            check_s=self.settings.stream_check_s,
-        )
 
     def _openai(self, calling: Calling) -> OpenAiRoutes:
         return OpenAiRoutes(

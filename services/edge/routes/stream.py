@@ -2,7 +2,8 @@
 
 Laws of this file:
 - what is sent was committed before; sequences rise by 1; the cursor is the sequence, on every replica;
-- a stream holds no connection to any database: it reads from runs, which reads in short turns;
+- a stream holds no connection to any database: it reads from runs, which reads in short turns, and shares what comes
+  with all who read the same Run here; it sleeps until there is something to write;
 - a client that leaves ends its stream and nothing else;
 - a stream ends at a terminal event or `run_paused`, when its key no longer holds, or when this server drains: then with
   a comment, and the client comes back with its cursor.
@@ -10,17 +11,15 @@ Laws of this file:
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any
 
-import msgspec
 from starlette.responses import Response
 
 from libs.faults.fault import Fault
-from libs.kernel.clock import Clock
 from libs.telemetry.metrics import Metrics
-from services.edge.app.authenticate import Authenticator, Caller
-from services.edge.app.reveal import Reveal
-from services.edge.domain import queries, shapes
+from services.edge.app.authenticate import Caller
+from services.edge.app.shared_feeds import SharedFeeds
+from services.edge.app.stream_watch import StreamWatch
+from services.edge.domain import event_frames, queries
 from services.edge.domain.open_limits import Hold
 from services.edge.ports import Runs
 from services.edge.routes.answers import nothing
@@ -28,40 +27,17 @@ from services.edge.routes.event_stream import EVENT_STREAM, EventStream
 from services.edge.routes.operations import USERS, Asked, Operation, Parameter
 from services.edge.routes.runs import AFTER
 
-RETRY_MS = 2000
 FINISHED = frozenset({"succeeded", "failed", "timed_out", "cancelled", "dead_letter"})
-Feed = AsyncGenerator[list[shapes.RunEvent], None]
-_encode = msgspec.json.Encoder().encode
-
-
-def spell(event: shapes.RunEvent) -> bytes:
-    """One event in the form of the HTML standard; JSON holds no line break, so one `data:` line carries it."""
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.sequence, event.kind.encode(), _encode(event))
 
 
 class StreamRoutes:
-    """The handler with what it needs. `draining` is set when this server wants to stop."""
+    """The handler with what it needs."""
 
-    def __init__(
-        self,
-        runs: Runs,
-        reveal: Reveal,
-        authenticator: Authenticator,
-        clock: Clock,
-        metrics: Metrics,
-        draining: asyncio.Event,
-        *,
-        heartbeat_s: float,
-        check_s: float,
-    ) -> None:
+    def __init__(self, runs: Runs, feeds: SharedFeeds, watch: StreamWatch, metrics: Metrics) -> None:
         self._runs = runs
-        self._reveal = reveal
-        self._authenticator = authenticator
-        self._clock = clock
+        self._feeds = feeds
+        self._watch = watch
         self._metrics = metrics
-        self._draining = draining
-        self._heartbeat_s = heartbeat_s
-        self._check_s = check_s
 
     async def stream(self, asked: Asked) -> Response:
         """200 with the stream, or 204 for a finished Run with nothing newer (SSE-2)."""
@@ -75,34 +51,33 @@ class StreamRoutes:
             return nothing()
         if run.status in FINISHED:  # whose history may be pruned: a status can be told only before the stream begins
             await self._runs.events(asked.tenant, run_id, after, 1)
-        feed = self._runs.follow(asked.tenant, run_id, after)
-        return EventStream(self._lines(asked.caller, feed), self._metrics)
+        return EventStream(self._pieces(asked.caller, run_id, after, newest), self._metrics)
 
-    async def _lines(self, caller: Caller, feed: Feed) -> AsyncGenerator[bytes, None]:
-        """The text of the stream, piece by piece."""
-        yield b"retry: %d\n\n" % RETRY_MS
-        turns = _Turns(feed, self._draining, self._clock)
-        written = self._clock.monotonic()
-        try:
+    async def _pieces(self, caller: Caller, run_id: str, after: int, newest: int) -> AsyncGenerator[bytes, None]:
+        """The text of the stream. Where no more of the events can be had it ends: the client resumes by its cursor."""
+        bell = asyncio.Event()
+        reading = self._feeds.reading(caller.tenant, run_id, after, newest, bell)
+        with reading as reader, self._watch.seat(caller, bell) as seat:
+            yield event_frames.BEGINNING
             while True:
-                turn = await turns.next(min(self._check_s, self._heartbeat_s))
-                if isinstance(turn, list):
-                    await self._reveal.events(caller.tenant, turn)
-                    yield b"".join(spell(event) for event in turn)
-                    written = self._clock.monotonic()
-                elif turn == "ended":
+                bell.clear()  # before anything is looked at: what comes meanwhile is looked at again
+                if seat.revoked:
+                    yield event_frames.REVOKED
                     return
-                elif turn == "draining":
-                    yield b": this server is stopping; come back with the last id\nretry: 500\n\n"
+                if self._watch.draining:
+                    yield event_frames.DRAINING
                     return
-                elif not await self._authenticator.still(caller):
-                    yield b": the key was revoked or has expired\n\n"
+                try:
+                    piece = await reader.take()
+                except Fault:
                     return
-                elif self._clock.monotonic() - written >= self._heartbeat_s:
-                    yield b": heartbeat\n\n"
-                    written = self._clock.monotonic()
-        finally:
-            await turns.close()
+                if piece is None:
+                    return
+                if not piece and not seat.silent:
+                    await bell.wait()
+                    continue
+                yield piece or event_frames.HEARTBEAT
+                self._watch.wrote(seat)
 
     def operations(self) -> tuple[Operation, ...]:
         """What is served."""
@@ -115,38 +90,3 @@ class StreamRoutes:
                 codes=("malformed_request", "not_found", "history_pruned"),
             ),
         )  # fmt: skip
-
-
-class _Turns:
-    """What happens next: a batch of events, the end of the feed, the wish to drain, or a turn of the clock."""
-
-    def __init__(self, feed: Feed, draining: asyncio.Event, clock: Clock) -> None:
-        self._feed = feed
-        self._clock = clock
-        self._batch: asyncio.Task[Any] | None = None
-        self._drain = asyncio.create_task(draining.wait())
-
-    async def next(self, within_s: float) -> "list[shapes.RunEvent] | str":
-        """A batch, "ended", "draining" or "tick". A feed that breaks is "ended": the client resumes by its cursor."""
-        if self._batch is None:
-            self._batch = asyncio.create_task(anext(self._feed, None))
-        tick = asyncio.create_task(self._clock.sleep(within_s))
-        try:
-            await asyncio.wait({self._batch, self._drain, tick}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            tick.cancel()
-        if self._batch.done():
-            batch, self._batch = self._batch, None
-            if isinstance(batch.exception(), Fault):
-                return "ended"
-            found: list[shapes.RunEvent] | None = batch.result()
-            return "ended" if found is None else found
-        return "draining" if self._drain.done() else "tick"
-
-    async def close(self) -> None:
-        """Give up the feed; what is upstream of it is cancelled."""
-        tasks = [task for task in (self._batch, self._drain) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._feed.aclose()
