@@ -12,6 +12,7 @@ from cli.commands.budget import budget
 from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
 from cli.commands.certs import certs
+from cli.commands.channel import channel
 from cli.commands.classify import classify
 from cli.commands.dead_letters import dead_letters
 from cli.commands.demo import demo
@@ -72,6 +73,7 @@ STARTING = (up, demo, drill)
 ASKING = (run, invoke, models, explain, whatif)
 OPERATING = (
     catalog,
+    channel,
     supply,
     health,
     capacity,

@@ -1,5 +1,6 @@
 """`pointsman health`: the state of every Channel and Supply, and why one was in a state at a time."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -7,9 +8,13 @@ import click
 
 from cli import output
 from cli.api import Api, Problem
+from cli.commands.switching import reason_option
 from cli.context import Session, json_option, pass_session
 
 PLURALS = {"channel": "channels", "supply": "supplies"}
+sort_option = click.option(
+    "--sort", type=click.Choice(list(PLURALS)), help="Needed only where a Channel and a Supply share an id."
+)
 
 
 @click.group(invoke_without_command=True)
@@ -53,7 +58,7 @@ def _row(item: dict[str, Any]) -> tuple[object, ...]:
 @health.command()
 @click.argument("subject")
 @click.option("--at", default="", help="A time such as 2026-01-31T09:30:00Z; absent: now.")
-@click.option("--sort", type=click.Choice(list(PLURALS)), help="Needed only where a Channel and a Supply share an id.")
+@sort_option
 @json_option
 @pass_session
 def explain(session: Session, subject: str, at: str, sort: str | None, as_json: bool) -> None:
@@ -79,6 +84,45 @@ def explain(session: Session, subject: str, at: str, sort: str | None, as_json: 
     output.show_rows("Since then", columns, map(_event, answer["events"]), "")
 
 
+@health.command("close")
+@click.argument("subject")
+@reason_option
+@sort_option
+@json_option
+@pass_session
+def close_circuit(session: Session, subject: str, reason: str, sort: str | None, as_json: bool) -> None:
+    """Use SUBJECT, the id of a Channel or Supply, again at once, without the steps of recovery."""
+    _switch(session, subject, sort, "close", reason, as_json)
+
+
+@health.command("open")
+@click.argument("subject")
+@reason_option
+@sort_option
+@json_option
+@pass_session
+def open_circuit(session: Session, subject: str, reason: str, sort: str | None, as_json: bool) -> None:
+    """Keep SUBJECT, the id of a Channel or Supply, out as after a failure: it is probed when its cooldown is over.
+
+    To keep it out until you say otherwise: `pointsman supply disable`, `pointsman channel disable`.
+    """
+    _switch(session, subject, sort, "open", reason, as_json)
+
+
+def _switch(session: Session, subject: str, sort: str | None, verb: str, reason: str, as_json: bool) -> None:
+    body = {"reason": reason} if reason else {}
+    answer = session.do(
+        lambda api: of_either_sort(
+            subject, sort, lambda path: api.call("POST", f"{path}:{verb}-circuit", body=body), "is known"
+        )
+    )
+    if as_json:
+        output.show_json(answer)
+        return
+    until = f", not to be tried before {output.when(answer['cooldown_until'])}" if answer["cooldown_until"] else ""
+    output.console.print(f"{answer['id']} is [bold]{answer['state']}[/]{until}", highlight=False)
+
+
 def told(event: dict[str, Any]) -> str:
     """`opened (key_invalid) at 2026-01-31T09:30:00Z by attempt 01J…`."""
     reason = f" ({event['reason']})" if event["reason"] else ""
@@ -94,15 +138,24 @@ def _event(item: dict[str, Any]) -> tuple[object, ...]:
 async def past_of(api: Api, subject: str, at: str, sort: str | None) -> dict[str, Any]:
     """The past of the Supply of that id, or of the Channel."""
     query = {"at": at} if at else {}
+    return await of_either_sort(
+        subject, sort, lambda path: api.get(f"{path}/health", **query), "was known then" if at else "is known"
+    )
+
+
+async def of_either_sort(
+    subject: str, sort: str | None, ask: Callable[[str], Awaitable[dict[str, Any]]], missing: str
+) -> dict[str, Any]:
+    """The answer of `ask` at the path of the Supply of that id, or of the Channel."""
     sorts = [sort] if sort else ["supply", "channel"]
     for place, one in enumerate(sorts, start=1):
         try:
-            return await api.get(f"/v1/operator/{PLURALS[one]}/{quote(subject, safe='')}/health", **query)
+            return await ask(f"/v1/operator/{PLURALS[one]}/{quote(subject, safe='')}")
         except Problem as problem:
             if problem.code != "not_found":
                 raise
             if place == len(sorts):
-                nobody = f"no channel and no supply {subject!r} {'was known then' if at else 'is known'}"
+                nobody = f"no channel and no supply {subject!r} {missing}"
                 detail = problem.body.get("detail") if sort else nobody
                 raise Problem(problem.status, {**problem.body, "detail": detail}) from problem
     raise AssertionError("every sort was asked for")

@@ -1,4 +1,4 @@
-"""`pointsman supply`: evidence that a supply can stand in for another."""
+"""`pointsman supply`: what an operator says of a Supply, and evidence that one can stand in for another."""
 
 import asyncio
 from typing import Any
@@ -9,6 +9,7 @@ from ulid import ULID
 
 from cli import output
 from cli.api import Api, Unreachable
+from cli.commands.switching import give_verbs
 from cli.context import Session, json_option, pass_session
 
 WAIT_S = 20
@@ -17,7 +18,10 @@ RECONNECT_S, RECONNECTS = 1.0, 30
 
 @click.group()
 def supply() -> None:
-    """Supplies: run their regression sets."""
+    """Supplies: run their regression sets, take one in or out of use. `pointsman health` shows them."""
+
+
+give_verbs(supply, "supply", "supplies")
 
 
 @supply.command()

@@ -80,6 +80,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "ReportOutcome": _ROUTING,
         "BatchReportOutcomes": _ROUTING,
         "ExplainState": _EDGE | _ROUTING,
+        "SetState": _EDGE,
         "ListBreaches": _ROUTING,
         "ApplyTargets": _ROUTING,
     },

@@ -315,6 +315,10 @@ class Health(Protocol):
         """A `channel` or `supply` at a time, None = now; Fault not_found where it was not declared then."""
         ...
 
+    async def set_circuit(self, sort: str, subject_id: str, opened: bool, reason: str) -> shapes.SubjectHealth:
+        """An operator's word on the breaker of a `channel` or `supply`. Faults not_found, conflict (it is disabled)."""
+        ...
+
     async def ping(self) -> None:
         """Return if it answers."""
         ...

@@ -7,8 +7,8 @@ from starlette.responses import Response
 from services.edge.domain import alert_shapes, queries, shapes
 from services.edge.ports import Capacity, Health, Routing
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
-from services.edge.routes.operations import JSON, OPERATORS, PAGING, Asked, Operation, Parameter
+from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object, read_reason
+from services.edge.routes.operations import JSON, OPERATORS, PAGING, REASON_SCHEMA, Asked, Handler, Operation, Parameter
 
 RESOLUTIONS = ("accepted", "not_accepted")
 RESOLVE_SCHEMA: dict[str, Any] = {
@@ -34,6 +34,13 @@ class OperatorRoutes:
     async def health(self, asked: Asked) -> Response:
         """The breaker of every Channel and Supply."""
         return answer(await self._health.snapshot())
+
+    def _circuit(self, sort: str, opened: bool) -> Handler:
+        async def set_circuit(asked: Asked) -> Response:
+            by = f"{await read_reason(asked.request)} (key {asked.caller.key_id})".strip()
+            return answer(await self._health.set_circuit(sort, asked.path("id"), opened, by))
+
+        return set_circuit
 
     async def capacity(self, asked: Asked) -> Response:
         """Slots and windows of every Channel and Supply, and the live leases."""
@@ -79,6 +86,7 @@ class OperatorRoutes:
                 "getHealth", "GET", f"{at}/health", self.health, "The breaker of every Channel and Supply.", OPERATORS,
                 answer=shapes.Health,
             ),
+            *self._breakers(at),
             Operation(
                 "getCapacity", "GET", f"{at}/capacity", self.capacity, "Slots in use, windows and leases.", OPERATORS,
                 answer=shapes.Capacity,
@@ -104,4 +112,19 @@ class OperatorRoutes:
                 "An operator's word on an uncertain submission.", OPERATORS, answer=shapes.Task, takes=RESOLVE_SCHEMA,
                 types=frozenset({JSON}), codes=("malformed_request", "not_found", "conflict", "validation_failed"),
             ),
+        )  # fmt: skip
+
+    def _breakers(self, at: str) -> tuple[Operation, ...]:
+        return tuple(
+            Operation(
+                f"{verb}{sort.capitalize()}Circuit", "POST", f"{at}/{plural}/{{id:path}}:{verb}-circuit",
+                self._circuit(sort, verb == "open"), told, OPERATORS, answer=shapes.SubjectHealth,
+                takes=REASON_SCHEMA, types=frozenset({JSON}),
+                codes=("malformed_request", "not_found", "conflict", "validation_failed"),
+            )
+            for sort, plural in (("supply", "supplies"), ("channel", "channels"))
+            for verb, told in (
+                ("close", f"Use a {sort} again at once, whatever its breaker had seen."),
+                ("open", f"Keep a {sort} out as after a failure: probed when its cooldown is over."),
+            )
         )  # fmt: skip

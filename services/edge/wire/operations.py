@@ -13,12 +13,13 @@ SUPPLY = subject_pb2.SubjectKind.SUBJECT_KIND_SUPPLY
 def health(message: health_service_pb2.GetSnapshotResponse) -> shapes.Health:
     """Every Channel and Supply at one moment."""
     return shapes.Health(
-        channels=[_subject_health(item) for item in message.subjects if item.subject.kind == CHANNEL],
-        supplies=[_subject_health(item) for item in message.subjects if item.subject.kind == SUPPLY],
+        channels=[subject_health(item) for item in message.subjects if item.subject.kind == CHANNEL],
+        supplies=[subject_health(item) for item in message.subjects if item.subject.kind == SUPPLY],
     )
 
 
-def _subject_health(message: health_pb2.SubjectHealth) -> shapes.SubjectHealth:
+def subject_health(message: health_pb2.SubjectHealth) -> shapes.SubjectHealth:
+    """The breaker of one Channel or Supply."""
     return shapes.SubjectHealth(
         id=message.subject.id,
         state=word(health_pb2.HealthState, message.state, "HEALTH_STATE_"),

@@ -3,23 +3,8 @@
 Earlier lines win: the more particular meaning stands before the more general one.
 """
 
-import re
-from dataclasses import dataclass
-
 from services.provider_adapter.domain.languages import FOREIGN
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A pattern over lower-case text, and the code of our registry that it proves."""
-
-    pattern: re.Pattern[str]
-    ours: str
-
-
-def word(ours: str, *patterns: str) -> Word:
-    """One line: any of the patterns proves `ours`."""
-    return Word(re.compile("|".join(patterns)), ours)
+from services.provider_adapter.domain.words import Word, word
 
 
 def _in_any_language(line: Word) -> Word:

@@ -11,7 +11,8 @@ Laws of this file:
 import re
 from functools import lru_cache
 
-from services.provider_adapter.domain.vocabulary import STRONG, Word, word
+from services.provider_adapter.domain.vocabulary import STRONG
+from services.provider_adapter.domain.words import Word, word
 
 WEAK = (
     word(

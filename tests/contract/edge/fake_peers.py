@@ -287,6 +287,7 @@ class FakeHealth(HealthServiceServicer):
     def __init__(self) -> None:
         self.fault: Exception | None = None
         self.asked: list[Any] = []
+        self.disabled = False
 
     async def GetSnapshot(self, request: Any, context: Any) -> Any:
         """Both, or the fault."""
@@ -297,7 +298,7 @@ class FakeHealth(HealthServiceServicer):
         )
         supply = health_pb2.SubjectHealth(
             subject=subject_pb2.Subject(kind=3, id="ark-main/seedance"),
-            state=5,
+            state=6 if self.disabled else 5,
             epoch=2,
             recovery_successes=2,
             effective_concurrency=2,
@@ -310,6 +311,16 @@ class FakeHealth(HealthServiceServicer):
             reason="recovering",
         )
         return health_service_pb2.GetSnapshotResponse(subjects=[channel, supply], snapshot_time=at())
+
+    async def SetState(self, request: Any, context: Any) -> Any:
+        """The wish; keeps the request."""
+        if request.subject.id == "gone":
+            raise Fault.of("not_found", "gone does not exist")
+        self.asked.append(request)
+        told = health_pb2.SubjectHealth(
+            subject=request.subject, state=request.state, epoch=3, since_time=at(2), reason=request.reason
+        )
+        return health_service_pb2.SetStateResponse(subject=told)
 
     async def ExplainState(self, request: Any, context: Any) -> Any:
         """An open circuit for every Supply; keeps the request."""

@@ -175,6 +175,7 @@ GOOD = [
     ("POST", "/v1/operator/catalog:diff", "/v1/operator/catalog:diff", {"content": b"version: 1"}),
     ("POST", "/v1/operator/models/{model_id}:publish", "/v1/operator/models/clip:publish", {}),
     ("POST", "/v1/operator/supplies/{id}:disable", "/v1/operator/supplies/a%2Fb:disable", {}),
+    ("POST", "/v1/operator/channels/{id}:open-circuit", "/v1/operator/channels/a:open-circuit", {}),
     ("POST", "/v1/operator/attempts/{attempt_id}/resolve", "/v1/operator/attempts/a2/resolve",
      {"json": {"resolution": "not_accepted"}}),
     ("POST", "/v1/operator/keys", "/v1/operator/keys", {"json": {"tenant": "a", "scopes": ["runs"]}}),

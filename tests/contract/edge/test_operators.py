@@ -3,6 +3,7 @@
 import pytest
 
 from libs.faults.fault import Fault
+from pointsman.health.v1.health_pb2 import HealthState
 from pointsman.routing.v1 import alert_pb2
 from tests.contract.edge.house import EdgeHouse
 from tests.contract.edge.test_problems import check
@@ -245,6 +246,30 @@ async def test_an_operators_word_on_a_supply(edge: EdgeHouse, verb: str, state: 
     supply, channel = edge.catalog.admin
     assert (supply.subject.kind, supply.subject.id, supply.state) == (3, "ark-main/seedance", state)
     assert supply.reason == "tired (key admin)"
+    assert (channel.subject.kind, channel.subject.id, channel.state) == (2, "ark-main", state)
+
+
+@pytest.mark.parametrize(
+    "verb, state", [("close", HealthState.HEALTH_STATE_HEALTHY), ("open", HealthState.HEALTH_STATE_CIRCUIT_OPEN)]
+)
+async def test_an_operators_word_on_a_breaker(edge: EdgeHouse, verb: str, state: int) -> None:
+    """HLT-12: a circuit is closed or opened by an operator, whose reason and key are on record; disabled stays so."""
+    path = f"/v1/operator/supplies/ark-main%2Fseedance:{verb}-circuit"
+    async with edge.admin as admin, await edge.user() as user:
+        answer = (await admin.post(path, json={"reason": "the provider called"})).json()
+        assert (await admin.post(f"/v1/operator/channels/ark-main:{verb}-circuit")).status_code == 200
+        check(await admin.post(f"/v1/operator/supplies/gone:{verb}-circuit"), 404, "not_found")
+        check(await user.post(path), 403, "forbidden")
+        edge.health.disabled = True
+        problem = check(await admin.post(path), 409, "conflict")
+    assert (answer["id"], answer["epoch"]) == ("ark-main/seedance", 3)
+    assert "enable it first" in problem["detail"]
+    supply, channel = edge.health.asked
+    assert (supply.subject.id, supply.state, supply.reason) == (
+        "ark-main/seedance",
+        state,
+        "the provider called (key admin)",
+    )
     assert (channel.subject.kind, channel.subject.id, channel.state) == (2, "ark-main", state)
 
 

@@ -28,6 +28,7 @@ OPERATOR_ROUTES = [
     ("GET", "/v1/operator/uncertain"), ("GET", "/v1/operator/catalog"), ("POST", "/v1/operator/catalog:apply"),
     ("POST", "/v1/operator/catalog:diff"), ("POST", "/v1/operator/models/clip:publish"),
     ("POST", "/v1/operator/supplies/a%2Fb:disable"), ("POST", "/v1/operator/channels/a:drain"),
+    ("POST", "/v1/operator/supplies/a%2Fb:close-circuit"), ("POST", "/v1/operator/channels/a:open-circuit"),
     ("POST", "/v1/operator/attempts/a1/resolve"),
 ]  # fmt: skip
 ADMIN_ROUTES = [

@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from cli import output
 from cli.commands.alerts import alerts
+from cli.commands.channel import channel
 from cli.commands.explain import explain
 from cli.commands.health import health
 from cli.commands.run import run
+from cli.commands.supply import supply
 from tests.unit.cli.fake_server import FakeServer, a_run, a_task, invoke, problem
 
 ALERT = {
@@ -82,6 +86,31 @@ def test_a_state_of_the_past_is_explained() -> None:
     assert "because of opened (key_invalid) at 2026-01-31T09:30:00Z by attempt T7" in said.output
     assert server.asked[-1][2] == {"at": "2026-01-31T09:31:00Z"}
     assert "channel a is circuit_open" in invoke(health, server, "explain", "a").output
+
+
+def test_an_operator_closes_and_opens_a_circuit() -> None:
+    """OPS-8: by the id alone, with a reason for the record; what is told is the state after it."""
+    after = {**PAST, "state": "healthy", "cooldown_until": None}
+    server = FakeServer(
+        {"/v1/operator/channels/a:close-circuit": after, "/v1/operator/supplies/a%2Fx:open-circuit": PAST}
+    )
+    said = invoke(health, server, "close", "a", "--reason", "the key is back")
+    assert (said.exit_code, said.output) == (0, "a is healthy\n")
+    assert server.asked[-1] == ("POST", "/v1/operator/channels/a:close-circuit", {"reason": "the key is back"})
+    assert "is circuit_open, not to be tried before" in invoke(health, server, "open", "a/x").output
+    assert "no channel and no supply 'z' is known" in invoke(health, server, "close", "z").stderr
+
+
+@pytest.mark.parametrize("verb, admin", [("enable", "enabled"), ("disable", "disabled"), ("drain", "draining")])
+def test_an_operator_takes_something_in_and_out_of_use(verb: str, admin: str) -> None:
+    """CAT-5, OPS-8: a Channel or a Supply, until the next word."""
+    told = {"id": "a", "revision": 7, "spec": {"admin": admin}}
+    server = FakeServer({f"/v1/operator/channels/a:{verb}": told, f"/v1/operator/supplies/a%2Fx:{verb}": told})
+    said = invoke(channel, server, verb, "a", "--reason", "the bill")
+    assert (said.exit_code, said.output) == (0, f"a is {admin} since revision 7\n")
+    assert server.asked[-1][2] == {"reason": "the bill"}
+    assert f"a/x is {admin}" in invoke(supply, server, verb, "a/x").output
+    assert invoke(supply, server, verb, "z").exit_code == output.REFUSED
 
 
 def test_what_was_not_there_is_said_once() -> None:
