@@ -35,6 +35,9 @@ def steer(
         output.show_json(steered)
         return
     output.console.print(f"accepted as input {steered['sequence']} ({steered['steering_event_id']})", highlight=False)
+    if "kinds" in steered and not steered["nodes"]:
+        known = ", ".join(steered["kinds"]) or "none"
+        output.errors.print(f"nobody will take it: no node declares {kind!r}; declared: {known}", highlight=False)
     output.console.print(f"see who takes it: pointsman run watch {run_id}", highlight=False)
 
 

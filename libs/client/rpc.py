@@ -139,7 +139,7 @@ class RpcClient:
         request = pb.SteerRunRequest(run_id=run_id, tenant=self._tenant, kind=kind, data=struct_from(data))
         request.request_id = idempotency_key or self._new_key()
         reply = await self._sent("SteerRun", request)
-        return Steered(reply.steering_event_id, reply.sequence)
+        return Steered(reply.steering_event_id, reply.sequence, list(reply.node_ids), list(reply.declared_kinds))
 
     async def redrive_run(
         self,

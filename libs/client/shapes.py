@@ -93,10 +93,13 @@ class Run(Struct, frozen=True):
 
 
 class Steered(Struct, frozen=True):
-    """An accepted input; `sequence` counts the inputs of its Run."""
+    """An accepted input; `sequence` counts the inputs of its Run. `nodes` declare its kind: where there are none nobody
+    will take it; `kinds` are those that nodes of the Run declare."""
 
     steering_event_id: str
     sequence: int
+    nodes: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
 
 
 class AffectedNode(Struct, frozen=True):

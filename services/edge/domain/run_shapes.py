@@ -9,10 +9,16 @@ from services.edge.domain.shapes import Amount, ArtifactRef, Failure, Run
 
 
 class Steered(Struct, frozen=True):
-    """An accepted input; `sequence` counts the inputs of its Run."""
+    """An accepted input; `sequence` counts the inputs of its Run.
+
+    `nodes` declare its kind, a map in the place of its items; none = it is kept, and nobody will take it. `kinds` are
+    all that nodes of the Run declare.
+    """
 
     steering_event_id: str
     sequence: int
+    nodes: list[str]
+    kinds: list[str]
 
 
 class AffectedNode(Struct, frozen=True):

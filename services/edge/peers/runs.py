@@ -113,7 +113,7 @@ class RunsPeer:
         told = struct_from(data)
         request = pb.SteerRunRequest(run_id=run_id, tenant=tenant, kind=kind, data=told, request_id=command.id)
         reply = await self._stub.SteerRun(request, timeout=TIMEOUT_S)
-        return run_shapes.Steered(reply.steering_event_id, reply.sequence), reply.replayed
+        return wire_runs.steered(reply), reply.replayed
 
     @faulting
     async def redrive(

@@ -109,6 +109,12 @@ def _node(message: run_pb2.Node) -> shapes.RunNode:
     )
 
 
+def steered(reply: runs_service_pb2.SteerRunResponse) -> run_shapes.Steered:
+    """An accepted input."""
+    nodes, kinds = list(reply.node_ids), list(reply.declared_kinds)
+    return run_shapes.Steered(reply.steering_event_id, reply.sequence, nodes, kinds)
+
+
 def redriven(reply: runs_service_pb2.RedriveRunResponse) -> run_shapes.Redriven:
     """What a redrive reaches."""
     reached = [run_shapes.AffectedNode(item.node_id, item.effect, amount(item.cost)) for item in reply.affected_nodes]

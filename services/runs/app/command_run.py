@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
@@ -46,6 +46,15 @@ class Desk:
             return () if known else decide(run)
 
         return await self.change(tenant, run_id, once), known
+
+
+class Steered(NamedTuple):
+    """An accepted input: its id, its sequence within the Run, whether it had been accepted before, and the Run."""
+
+    id: str
+    sequence: int
+    replayed: bool
+    run: Run
 
 
 def refuse_clash(run: Run, command_id: str) -> None:
@@ -119,9 +128,11 @@ async def resume_run(
 
 async def steer_run(
     desk: Desk, tenant: str, run_id: str, kind: str, data: Mapping[str, Any], command_id: str
-) -> tuple[str, int, bool]:
-    """(id of the input, its sequence within the Run, whether it had been accepted before). Fault run_terminal for a Run
-    that has ended."""
+) -> Steered:
+    """The input on record, of whatever kind: not to be consumed is no error (STEER-3).
+
+    Fault run_terminal for a Run that has ended.
+    """
     told: list[tuple[str, int]] = []
 
     def decide(run: Run) -> Sequence[Draft]:
@@ -135,7 +146,7 @@ async def steer_run(
 
     run, replayed = await desk.command(tenant, run_id, command_id, decide)
     steering_id, sequence = await _steered_before(desk, run, command_id) if replayed else told[0]
-    return steering_id, sequence, replayed
+    return Steered(steering_id, sequence, replayed, run)
 
 
 async def _steered_before(desk: Desk, run: Run, command_id: str) -> tuple[str, int]:

@@ -177,6 +177,15 @@ class Plan:
         declared = self.nodes[outer]
         return declared.item if slash and declared.item is not None else declared
 
+    @property
+    def consumers(self) -> Mapping[str, tuple[str, ...]]:
+        """By kind of steering: the nodes that declare it, a map in the place of its items."""
+        found: dict[str, list[str]] = {}
+        for spec in self.nodes.values():
+            for kind in (spec.item or spec).consumes_steering:
+                found.setdefault(kind, []).append(spec.id)
+        return {kind: tuple(nodes) for kind, nodes in found.items()}
+
     def dependants(self, node_id: str) -> tuple[str, ...]:
         """The declared nodes that need it."""
         return tuple(spec.id for spec in self.nodes.values() if node_id in spec.needs)

@@ -21,6 +21,7 @@ from libs.rpc.values import (
 from pointsman.common.v1 import artifact_pb2, failure_pb2
 from pointsman.routing.v1 import routing_service_pb2, task_pb2
 from pointsman.runs.v1 import run_pb2, runs_service_pb2
+from services.runs.app.command_run import Steered
 from services.runs.app.redrive_run import Redrive, Touched
 from services.runs.domain.plan import Plan
 from services.runs.domain.readiness import Look
@@ -77,6 +78,18 @@ def redrive_from_proto(request: runs_service_pb2.RedriveRunRequest) -> Redrive:
         input=struct_to_dict(request.input) if request.HasField("input") else None,
         supply=request.supply_id,
         command_id=request.request_id,
+    )
+
+
+def steered_to_proto(steered: Steered, kind: str, plan: Plan) -> runs_service_pb2.SteerRunResponse:
+    """An accepted input, and who may take it."""
+    consumers = plan.consumers
+    return runs_service_pb2.SteerRunResponse(
+        steering_event_id=steered.id,
+        sequence=steered.sequence,
+        replayed=steered.replayed,
+        node_ids=consumers.get(kind, ()),
+        declared_kinds=consumers,
     )
 
 

@@ -164,7 +164,9 @@ class FakeRuns(RunsServiceServicer):
         """Accepted."""
         self._find(request)
         self.commanded.append(request)
-        return runs_service_pb2.SteerRunResponse(steering_event_id="steering-1", sequence=1)
+        return runs_service_pb2.SteerRunResponse(
+            steering_event_id="steering-1", sequence=1, node_ids=["shots"], declared_kinds=["style", "mood"]
+        )
 
     async def RedriveRun(self, request: Any, context: Any) -> Any:
         """Nothing is reached."""

@@ -262,3 +262,14 @@ async def test_a_steering_text_is_refused_where_it_stands(edge: EdgeHouse) -> No
         422,
         [{"pointer": "/data/text", "reason": "must be a text"}],
     )
+
+
+async def test_an_input_is_answered_with_who_may_take_it(edge: EdgeHouse) -> None:
+    """STEER-1: 202 with its id and sequence, the nodes that declare its kind, and the kinds that the Run declares."""
+    edge.runs.add("r1")
+    async with await edge.user() as client:
+        told = await client.post("/v1/runs/r1/steer", json={"kind": "style", "data": {"text": "darker"}})
+    assert told.status_code == 202
+    assert told.json() == {
+        "steering_event_id": "steering-1", "sequence": 1, "nodes": ["shots"], "kinds": ["style", "mood"],
+    }  # fmt: skip

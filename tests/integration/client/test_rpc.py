@@ -176,6 +176,7 @@ async def test_commands_over_grpc(port: Port) -> None:
         assert (await client.pause_run(run.id, "lunch")).status == "paused"
         steered = await client.steer_run(run.id, "style", {"text": "in blue"})
         assert (steered.steering_event_id, steered.sequence) == ("steering-1", 1)
+        assert (steered.nodes, steered.kinds) == (["shots"], ["style", "mood"])
         assert (await client.resume_run(run.id)).status == "running"
         assert (await client.redrive_run(run.id, "main", input={"prompt": "y"})).id == run.id
         reached = await client.preview_redrive(run.id, "main")

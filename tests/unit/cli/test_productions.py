@@ -114,6 +114,16 @@ def test_commands_are_sent_as_they_are_meant() -> None:
         assert invoke(run, server, *wrong).exit_code == output.WRONG_USE
 
 
+def test_an_input_that_nobody_will_take_is_said_to_be_one() -> None:
+    """STEER-3: it is accepted, and a slip of the pen is seen at once and not at the end of the run."""
+    steered = {"steering_event_id": "S1", "sequence": 1, "nodes": [], "kinds": ["style", "mood"]}
+    said = invoke(run, FakeServer({"/v1/runs/R1/steer": steered}), "steer", "R1", "stlye", "--text", "in blue")
+    assert (said.exit_code, "accepted as input 1" in said.output) == (0, True)
+    assert "nobody will take it: no node declares 'stlye'; declared: style, mood" in said.stderr
+    taken = FakeServer({"/v1/runs/R1/steer": {**steered, "nodes": ["shots"]}})
+    assert "nobody" not in invoke(run, taken, "steer", "R1", "style", "--text", "in blue").stderr
+
+
 def test_a_preview_tells_nodes_and_money() -> None:
     """STALE-1: what would be touched, and the most that it may cost; nobody can say is no amount."""
     cost = {"currency": "CNY", "amount": "4.00"}

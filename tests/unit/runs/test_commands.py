@@ -6,6 +6,7 @@ from libs.faults.fault import Fault
 from services.runs.app.command_run import cancel_run, pause_run, resume_run, steer_run
 from services.runs.app.redrive_run import Redrive, preview, redrive_run, total
 from services.runs.domain.run import Run, RunState
+from services.runs.wire.runs import steered_to_proto
 from tests.unit.runs.fakes import OUT_OF_ORDER, REFUSED
 from tests.unit.runs.house import House, states
 from tests.unit.runs.test_gates import CLIP, FRAME, GATE, fan_out, house, production, shots
@@ -59,6 +60,22 @@ async def test_a_style_holds_for_the_shots_not_yet_made() -> None:
     assert prompts == ["shot 1", "shot 2 at dusk", "shot 3 at dusk"]
     (consumed,) = await home.said(run, "run.steer.consumed")
     assert (consumed["node"], consumed["namespace"]) == ("frames/S02", "frames")
+
+
+async def test_the_answer_to_an_input_names_who_may_take_it() -> None:
+    """STEER-1, STEER-2: of whatever kind it is accepted; the answer names the nodes that declare its kind, a map in the
+    place of its items, and the kinds that there are."""
+    home = house()
+    map_ = fan_out(shots(2))
+    map_["node"]["consumes_steering"] = {"style": "input.prompt"}
+    document = production({"id": "go", "kind": "gate"}, {**STYLED, "needs": ["go"]}, map_)
+    run = await home.carry(await home.produce(document))
+    for kind, nodes in (("style", ["frame", "frames"]), ("stlye", [])):
+        steered = await steer_run(home.desk, "a", run.id, kind, {"text": "x"}, "")
+        told = steered_to_proto(steered, kind, home.plan(steered.run))
+        assert (told.steering_event_id, list(told.node_ids)) == (steered.id, nodes)
+        assert list(told.declared_kinds) == ["style"]
+    assert len((await home.now(run)).steering) == 2
 
 
 async def test_what_is_left_is_superseded_with_the_end() -> None:

@@ -614,22 +614,34 @@ class SteerRunResponse(_message.Message):
     STEERING_EVENT_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     REPLAYED_FIELD_NUMBER: _builtins.int
+    NODE_IDS_FIELD_NUMBER: _builtins.int
+    DECLARED_KINDS_FIELD_NUMBER: _builtins.int
     steering_event_id: _builtins.str
     """Required. Its id."""
     sequence: _builtins.int
     """Required. 1 for the first input of its Run."""
     replayed: _builtins.bool
     """True when that command had been applied before, and nothing was done."""
+    @_builtins.property
+    def node_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The nodes that declare that kind, a map by its own id; none = it is kept, and nobody will take it."""
+
+    @_builtins.property
+    def declared_kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The kinds that nodes of the Run declare."""
+
     def __init__(
         self,
         *,
         steering_event_id: _builtins.str = ...,
         sequence: _builtins.int = ...,
         replayed: _builtins.bool = ...,
+        node_ids: _abc.Iterable[_builtins.str] | None = ...,
+        declared_kinds: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["replayed", b"replayed", "sequence", b"sequence", "steering_event_id", b"steering_event_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declared_kinds", b"declared_kinds", "node_ids", b"node_ids", "replayed", b"replayed", "sequence", b"sequence", "steering_event_id", b"steering_event_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
