@@ -20,6 +20,7 @@ from services.cost_quote.domain.pricing import (
     quantity_of,
 )
 from services.cost_quote.domain.rules import BillingMode, PriceRule
+from services.cost_quote.domain.token_rates import TokenRates, rates_of
 
 ONE = Decimal(1)
 LARGE = Decimal(10**9)
@@ -41,6 +42,8 @@ class PriceBook:
     plain: Mapping[str, tuple[Decimal, str]] = field(init=False, compare=False, repr=False, default_factory=dict)
     """Of rules in the book's own currency whose price is a quantity times one rate: that rate in nanos, so
     that a whole quantity of it needs no rounding, and its text."""
+    token_rates: Mapping[str, TokenRates] = field(init=False, compare=False, repr=False, default_factory=dict)
+    """Of rules that charge for nothing but tokens: what those cost in the book's currency."""
 
     def __post_init__(self) -> None:
         own = {name: rule.plain_rate for name, rule in self.rules.items() if rule.currency == self.currency}
@@ -50,6 +53,12 @@ class PriceBook:
             if rate is not None and rate < LARGE and rate == rate.quantize(NANO)
         }
         object.__setattr__(self, "plain", plain)
+        rates = {name: rates_of(rule, self.rate_to(rule.currency)) for name, rule in self.rules.items()}
+        object.__setattr__(self, "token_rates", {name: found for name, found in rates.items() if found is not None})
+
+    def rate_to(self, currency: str) -> Decimal | None:
+        """Units of the book's currency for one of `currency`; None where the table has none."""
+        return ONE if currency == self.currency else self.fx.get(currency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +161,7 @@ def converted(book: PriceBook, rule: PriceRule, found: Priced | Unpriced) -> Quo
     """The price in the book's currency beside the rule's own."""
     if isinstance(found, Unpriced):
         return found
-    rate = ONE if rule.currency == book.currency else book.fx.get(rule.currency)
+    rate = book.rate_to(rule.currency)
     if rate is None:
         return Unpriced(f"no exchange rate from {rule.currency} to {book.currency}")
     value, own = EXACTLY.multiply(found.amount, rate), found.amount

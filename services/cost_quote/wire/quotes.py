@@ -55,6 +55,7 @@ def usage_price(key: str, price: Quote | Unpriced) -> quote_service_pb2.UsagePri
 
 def _quote(quote: Quote) -> quote_pb2.Quote:
     rule, amount = quote.price_rule, money_to_proto(quote.amount)
+    rates = quote.book.token_rates.get(rule.id)
     return quote_pb2.Quote(
         amount=amount,
         original_amount=amount if rule.currency == quote.book.currency else money_to_proto(quote.original),
@@ -65,6 +66,7 @@ def _quote(quote: Quote) -> quote_pb2.Quote:
         kind=_KINDS[quote.kind],
         billing_mode=mode_to_proto(rule.billing_mode),
         explanation=quote.explanation,
+        token_rates=None if rates is None else quote_pb2.TokenRates(**rates._asdict()),
     )
 
 

@@ -9,6 +9,7 @@ from libs.rpc.faulting import faulting
 from pointsman.cost_quote.v1 import quote_service_pb2 as pb
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
 from services.routing.domain.alternative import PriceList
+from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import QuoteView
 from services.routing.ports import Priced
@@ -38,10 +39,10 @@ class RemoteQuotes:
     @faulting
     async def quote_each(
         self, kind: str, billing_mode: str, asks: Sequence[Sequence[Priced]], revision: int
-    ) -> Sequence[Mapping[str, QuoteView]]:
+    ) -> tuple[Sequence[Mapping[str, QuoteView]], Mapping[tuple[str, int], TokenRates]]:
         """See the port of calls."""
         answer = await self._asked(kind, billing_mode, [item for ask in asks for item in ask], revision)
-        return wire.each_from_proto(answer, [len(ask) for ask in asks])
+        return wire.each_from_proto(answer, [len(ask) for ask in asks]), usage.token_rates(answer)
 
     async def _asked(
         self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from libs.kernel.money import Money
 from services.routing.domain.calls.call import Call, Try
+from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.decision import HealthView, QuoteView
 from services.routing.domain.feedback import SILENT, Feedback
@@ -88,8 +89,9 @@ class CallQuotes(UsagePrices, Protocol):
 
     async def quote_each(
         self, kind: str, billing_mode: str, asks: Sequence[Sequence[Priced]], revision: int
-    ) -> Sequence[Mapping[str, QuoteView]]:
-        """As `Quotes.quote`, for several requests of one kind and mode."""
+    ) -> tuple[Sequence[Mapping[str, QuoteView]], Mapping[tuple[str, int], TokenRates]]:
+        """As `Quotes.quote`, for several requests of one kind and mode; and the rates of the rules that quoted, by (id,
+        version), of those that charge for nothing but tokens."""
         ...
 
 

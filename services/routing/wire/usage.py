@@ -8,6 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 from libs.rpc.values import money_from_proto, struct_from, time_to_proto
 from pointsman.common.v1 import usage_pb2
 from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
+from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.usage import COUNTS, Usage
 from services.routing.ports.prices import UsageItem, UsagePrice
 
@@ -52,6 +53,17 @@ def usage_request(items: Sequence[UsageItem]) -> quote_service_pb2.PriceUsageReq
             for item in items
         ]
     )
+
+
+def token_rates(message: quote_service_pb2.QuoteCandidatesResponse) -> dict[tuple[str, int], TokenRates]:
+    """What tokens cost by the rules that quoted, by (rule, version), where they charge for nothing else."""
+    found: dict[tuple[str, int], TokenRates] = {}
+    for quote in (item.quote for item in message.quotes):
+        if quote.HasField("token_rates"):
+            told = quote.token_rates
+            rates = TokenRates(told.input, told.cached_input, told.output, told.reasoning)
+            found[(quote.rule_id, quote.rule_version)] = rates
+    return found
 
 
 _KINDS = {quote_pb2.QUOTE_KIND_EXACT: "exact", quote_pb2.QUOTE_KIND_CEILING: "ceiling"}

@@ -18,6 +18,8 @@ from pointsman.cost_quote.v1 import quote_pb2, quote_service_pb2
 from pointsman.cost_quote.v1.quote_service_pb2_grpc import QuoteServiceStub
 from services.cost_quote.compose import assemble
 from services.cost_quote.store.memory import MemoryPriceBooks
+from services.routing.domain.calls.token_rates import TokenRates
+from services.routing.wire.usage import token_rates
 from tests.support.worlds import SteeredClock
 
 CALL_S = 10.0
@@ -102,3 +104,19 @@ async def test_wrong_prices_are_named(service: Any, wrong: quote_service_pb2.Pri
         async with faults_from_rpc():
             await service.QuoteCandidates(question(price_list=wrong), timeout=CALL_S)
     assert [error.pointer for error in caught.value.errors] == [pointer]
+
+
+async def test_a_quote_carries_the_rates_of_tokens(service: Any) -> None:
+    """COST-3: what a million tokens cost in the catalogue's currency comes with the quote of a rule that charges for
+    nothing else, and with no other; routing takes it as it was told."""
+    chat = {"currency": "USD", "billing_mode": "per_token", "input_per_million": "0.15", "output_per_million": "0.60"}
+    specs = {"chat": chat, "least": chat | {"minimum": "0.01"}}
+    rules = [quote_pb2.PriceRule(id=name, version=3, spec=struct_from(spec)) for name, spec in specs.items()]
+    asked = quote_service_pb2.QuoteCandidatesRequest(
+        kind="chat",
+        input=struct_from({"input_tokens": 64, "max_output_tokens": 16}),
+        candidates=[quote_pb2.Candidate(supply_id=name, price_rule_ids=[name]) for name in specs],
+        price_list=quote_service_pb2.PriceList(currency="CNY", exchange_rates={"USD": "7.00"}, price_rules=rules),
+    )
+    answer = await service.QuoteCandidates(asked, timeout=CALL_S)
+    assert token_rates(answer) == {("chat", 3): TokenRates(1_050_000_000, 1_050_000_000, 4_200_000_000, 4_200_000_000)}

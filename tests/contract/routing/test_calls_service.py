@@ -4,8 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.feedback import Pace
-from tests.unit.routing.call_stage import HELLO, CallStage, call_stage, serving
+from services.routing.domain.usage import Usage
+from services.routing.ports.calls import Report
+from tests.unit.routing.call_stage import HELLO, CallStage, Then, call_stage, serving
 
 
 @pytest.fixture
@@ -57,3 +60,15 @@ async def test_the_input_travels_as_it_came(play: CallStage):
     await play.invoke(given=HELLO)
     (_, outgoing) = play.provider.calls[0]
     assert outgoing.input == b'{"messages": [{"role": "user", "content": "Good morning."}], "max_tokens": 100}'
+
+
+async def test_tokens_are_priced_by_the_rates_of_their_quote(play: CallStage):
+    """COST-3, PRF-1: where the quote told what tokens cost, that is the price, and nobody is asked once more; where the
+    provider's word leaves something open, cost_quote is."""
+    play.quotes.rates = {("tokens", 1): TokenRates(2_000_000_000, 2_000_000_000, 500_000, 500_000)}
+    await play.invoke()
+    assert (await play.call()).attempts[0].cost.nanos == 20_003
+    assert play.quotes.priced == []
+    play.script("a/talk", Then(report=Report(Usage(input_tokens=10))))
+    await play.invoke("c2")
+    assert [item.usage.input_tokens for item in play.quotes.priced] == [10]

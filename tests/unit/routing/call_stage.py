@@ -28,6 +28,7 @@ from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
 from services.routing.app.calls.watchdog import Watch
 from services.routing.app.desk import Errands
+from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.catalog import (
     Binding,
     Catalog,
@@ -101,18 +102,21 @@ class FakeCallQuotes:
     priced: list[UsageItem] = field(default_factory=list)
     away: Fault | None = None
     pricing_away: Exception | None = None
+    rates: dict[tuple[str, int], TokenRates] = field(default_factory=dict)
+    """What rules charge for tokens; none = every price is asked for."""
 
     async def quote_each(
         self, kind: str, billing_mode: str, asks: Sequence[Sequence[Priced]], revision: int
-    ) -> Sequence[Mapping[str, QuoteView]]:
+    ) -> tuple[Sequence[Mapping[str, QuoteView]], Mapping[tuple[str, int], TokenRates]]:
         """One each."""
         if self.away:
             raise self.away
         self.questions.append(len(asks))
-        return [
+        quotes = [
             {item.supply.id: QuoteView(Decimal(1), rule_id="tokens", rule_version=1, kind="ceiling") for item in ask}
             for ask in asks
         ]
+        return quotes, self.rates
 
     async def price_usage(self, items: Sequence[UsageItem]) -> Mapping[str, UsagePrice]:
         """A hundredth for each token."""

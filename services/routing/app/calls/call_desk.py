@@ -17,6 +17,7 @@ from services.routing.app.desk import Errands
 from services.routing.app.funds import Funds
 from services.routing.domain.calls.selectors import Rota
 from services.routing.domain.calls.stall_clock import nanos
+from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.decision import QuoteView
 from services.routing.ports import CatalogReader
 from services.routing.ports.alerts import AlertStore
@@ -35,14 +36,17 @@ if TYPE_CHECKING:
     from services.routing.app.calls.call_turn import Ask, Seat
 
 QUOTES_KEPT = 1024
+RATES_KEPT = 4096
 TOLD_FOR = timedelta(seconds=10)
 
 
 class Quoted:
-    """Quotes by question. They depend on nothing but the question and the revision of the rules, so they stay true."""
+    """Quotes by question. They depend on nothing but the question and the revision of the rules, so they stay true; and
+    so do the rates of the rules that gave them."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[object, Mapping[str, QuoteView]] = OrderedDict()
+        self._rates: dict[tuple[int, str, int], TokenRates] = {}
 
     def get(self, question: object) -> Mapping[str, QuoteView] | None:
         """What was answered; None where nobody has asked, or it was too long ago."""
@@ -53,6 +57,16 @@ class Quoted:
         self._known[question] = quotes
         while len(self._known) > QUOTES_KEPT:
             self._known.popitem(last=False)
+
+    def rates(self, revision: int, rule: str, version: int) -> TokenRates | None:
+        """What tokens cost by that version of a rule at that revision; None where cost_quote alone can tell."""
+        return self._rates.get((revision, rule, version))
+
+    def learn(self, revision: int, rates: Mapping[tuple[str, int], TokenRates]) -> None:
+        """Rates by (rule, version), as they came with quotes."""
+        if len(self._rates) > RATES_KEPT:
+            self._rates.clear()
+        self._rates.update({(revision, rule, version): told for (rule, version), told in rates.items()})
 
 
 class Room:

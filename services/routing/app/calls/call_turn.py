@@ -112,7 +112,8 @@ async def _quotes(desk: CallDesk, catalog: Catalog, asks: Sequence[Ask]) -> list
         if question is not None and desk.memory.quoted.get(question[0]) is None:
             unknown.setdefault(question[1], {})[question[0]] = question[2]
     for (kind, mode), asked in unknown.items():
-        answers = await desk.quotes.quote_each(kind, mode, list(asked.values()), catalog.revision)
+        answers, rates = await desk.quotes.quote_each(kind, mode, list(asked.values()), catalog.revision)
+        desk.memory.quoted.learn(catalog.revision, rates)
         for key, answer in zip(asked, answers, strict=True):
             desk.memory.quoted.put(key, answer)
     return [None if question is None else desk.memory.quoted.get(question[0]) or {} for question in questions]

@@ -22,6 +22,7 @@ from services.routing.app.funds import quietly
 from services.routing.app.record import FIRST_PAUSE_S, PASSING, TRIES
 from services.routing.domain.attempts import cost_of
 from services.routing.domain.calls.call import Call, Try, with_costs
+from services.routing.domain.calls.token_rates import cost_nanos
 from services.routing.domain.catalog import Catalog, Supply
 from services.routing.domain.decision import Decision, Inputs
 from services.routing.domain.drift import Delivery, Promise, drift_alerts
@@ -213,6 +214,10 @@ async def _keep_again(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, 
 async def _by_usage(desk: CallDesk, ended: Try, facts: Facts, usage: Usage | None) -> Money | None:
     if usage is None or not ended.price_rule:
         return None
+    rates = desk.memory.quoted.rates(facts.revision, ended.price_rule, ended.price_version)
+    nanos = None if rates is None else cost_nanos(rates, usage)
+    if nanos is not None:
+        return Money.from_nanos(ended.quote.currency, nanos)
     used = UsageItem(
         key=ended.id,
         kind=facts.kind,

@@ -26,23 +26,25 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.type import money_pb2 as google_dot_type_dot_money__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#pointsman/cost_quote/v1/quote.proto\x12\x17pointsman.cost_quote.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\"\xb0\x02\n\x05Quote\x12\"\n\x06\x61mount\x18\x01 \x01(\x0b\x32\x12.google.type.Money\x12+\n\x0foriginal_amount\x18\x02 \x01(\x0b\x32\x12.google.type.Money\x12\x0f\n\x07rule_id\x18\x03 \x01(\t\x12\x14\n\x0crule_version\x18\x04 \x01(\x05\x12\x15\n\rexchange_rate\x18\x05 \x01(\t\x12\x15\n\rrate_revision\x18\x06 \x01(\x03\x12\x30\n\x04kind\x18\x07 \x01(\x0e\x32\".pointsman.cost_quote.v1.QuoteKind\x12:\n\x0c\x62illing_mode\x18\x08 \x01(\x0e\x32$.pointsman.cost_quote.v1.BillingMode\x12\x13\n\x0b\x65xplanation\x18\t \x01(\t\"O\n\tPriceRule\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12%\n\x04spec\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\"{\n\tCandidate\x12\x11\n\tsupply_id\x18\x01 \x01(\t\x12\x16\n\x0eprice_rule_ids\x18\x02 \x03(\t\x12&\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x1b\n\x13\x63ounts_for_baseline\x18\x04 \x01(\x08\"z\n\x0e\x43\x61ndidateQuote\x12\x11\n\tsupply_id\x18\x01 \x01(\t\x12/\n\x05quote\x18\x02 \x01(\x0b\x32\x1e.pointsman.cost_quote.v1.QuoteH\x00\x12\x19\n\x0funpriced_reason\x18\x03 \x01(\tH\x00\x42\t\n\x07outcome*\xd9\x01\n\x0b\x42illingMode\x12\x1c\n\x18\x42ILLING_MODE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x42ILLING_MODE_PER_SECOND\x10\x01\x12\x1c\n\x18\x42ILLING_MODE_PER_REQUEST\x10\x02\x12\x1a\n\x16\x42ILLING_MODE_PER_IMAGE\x10\x03\x12\x1a\n\x16\x42ILLING_MODE_PER_TOKEN\x10\x04\x12\x1e\n\x1a\x42ILLING_MODE_PER_CHARACTER\x10\x05\x12\x19\n\x15\x42ILLING_MODE_PER_PAGE\x10\x06*U\n\tQuoteKind\x12\x1a\n\x16QUOTE_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10QUOTE_KIND_EXACT\x10\x01\x12\x16\n\x12QUOTE_KIND_CEILING\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#pointsman/cost_quote/v1/quote.proto\x12\x17pointsman.cost_quote.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17google/type/money.proto\"\xea\x02\n\x05Quote\x12\"\n\x06\x61mount\x18\x01 \x01(\x0b\x32\x12.google.type.Money\x12+\n\x0foriginal_amount\x18\x02 \x01(\x0b\x32\x12.google.type.Money\x12\x0f\n\x07rule_id\x18\x03 \x01(\t\x12\x14\n\x0crule_version\x18\x04 \x01(\x05\x12\x15\n\rexchange_rate\x18\x05 \x01(\t\x12\x15\n\rrate_revision\x18\x06 \x01(\x03\x12\x30\n\x04kind\x18\x07 \x01(\x0e\x32\".pointsman.cost_quote.v1.QuoteKind\x12:\n\x0c\x62illing_mode\x18\x08 \x01(\x0e\x32$.pointsman.cost_quote.v1.BillingMode\x12\x13\n\x0b\x65xplanation\x18\t \x01(\t\x12\x38\n\x0btoken_rates\x18\n \x01(\x0b\x32#.pointsman.cost_quote.v1.TokenRates\"T\n\nTokenRates\x12\r\n\x05input\x18\x01 \x01(\x03\x12\x14\n\x0c\x63\x61\x63hed_input\x18\x02 \x01(\x03\x12\x0e\n\x06output\x18\x03 \x01(\x03\x12\x11\n\treasoning\x18\x04 \x01(\x03\"O\n\tPriceRule\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12%\n\x04spec\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\"{\n\tCandidate\x12\x11\n\tsupply_id\x18\x01 \x01(\t\x12\x16\n\x0eprice_rule_ids\x18\x02 \x03(\t\x12&\n\x05input\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x1b\n\x13\x63ounts_for_baseline\x18\x04 \x01(\x08\"z\n\x0e\x43\x61ndidateQuote\x12\x11\n\tsupply_id\x18\x01 \x01(\t\x12/\n\x05quote\x18\x02 \x01(\x0b\x32\x1e.pointsman.cost_quote.v1.QuoteH\x00\x12\x19\n\x0funpriced_reason\x18\x03 \x01(\tH\x00\x42\t\n\x07outcome*\xd9\x01\n\x0b\x42illingMode\x12\x1c\n\x18\x42ILLING_MODE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x42ILLING_MODE_PER_SECOND\x10\x01\x12\x1c\n\x18\x42ILLING_MODE_PER_REQUEST\x10\x02\x12\x1a\n\x16\x42ILLING_MODE_PER_IMAGE\x10\x03\x12\x1a\n\x16\x42ILLING_MODE_PER_TOKEN\x10\x04\x12\x1e\n\x1a\x42ILLING_MODE_PER_CHARACTER\x10\x05\x12\x19\n\x15\x42ILLING_MODE_PER_PAGE\x10\x06*U\n\tQuoteKind\x12\x1a\n\x16QUOTE_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10QUOTE_KIND_EXACT\x10\x01\x12\x16\n\x12QUOTE_KIND_CEILING\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.cost_quote.v1.quote_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_BILLINGMODE']._serialized_start=757
-  _globals['_BILLINGMODE']._serialized_end=974
-  _globals['_QUOTEKIND']._serialized_start=976
-  _globals['_QUOTEKIND']._serialized_end=1061
+  _globals['_BILLINGMODE']._serialized_start=901
+  _globals['_BILLINGMODE']._serialized_end=1118
+  _globals['_QUOTEKIND']._serialized_start=1120
+  _globals['_QUOTEKIND']._serialized_end=1205
   _globals['_QUOTE']._serialized_start=120
-  _globals['_QUOTE']._serialized_end=424
-  _globals['_PRICERULE']._serialized_start=426
-  _globals['_PRICERULE']._serialized_end=505
-  _globals['_CANDIDATE']._serialized_start=507
-  _globals['_CANDIDATE']._serialized_end=630
-  _globals['_CANDIDATEQUOTE']._serialized_start=632
-  _globals['_CANDIDATEQUOTE']._serialized_end=754
+  _globals['_QUOTE']._serialized_end=482
+  _globals['_TOKENRATES']._serialized_start=484
+  _globals['_TOKENRATES']._serialized_end=568
+  _globals['_PRICERULE']._serialized_start=570
+  _globals['_PRICERULE']._serialized_end=649
+  _globals['_CANDIDATE']._serialized_start=651
+  _globals['_CANDIDATE']._serialized_end=774
+  _globals['_CANDIDATEQUOTE']._serialized_start=776
+  _globals['_CANDIDATEQUOTE']._serialized_end=898
 # @@protoc_insertion_point(module_scope)

@@ -100,6 +100,7 @@ class Quote(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     BILLING_MODE_FIELD_NUMBER: _builtins.int
     EXPLANATION_FIELD_NUMBER: _builtins.int
+    TOKEN_RATES_FIELD_NUMBER: _builtins.int
     rule_id: _builtins.str
     """Required. Id of the rule."""
     rule_version: _builtins.int
@@ -122,6 +123,12 @@ class Quote(_message.Message):
     def original_amount(self) -> _money_pb2.Money:
         """Required. In the rule's own currency."""
 
+    @_builtins.property
+    def token_rates(self) -> Global___TokenRates:
+        """What tokens cost by the rule, for whoever settles what was used; absent where it charges by anything else, or in
+        tiers, and for rates with a fraction of a nano: then `PriceUsage` alone can tell.
+        """
+
     def __init__(
         self,
         *,
@@ -134,14 +141,52 @@ class Quote(_message.Message):
         kind: Global___QuoteKind.ValueType = ...,
         billing_mode: Global___BillingMode.ValueType = ...,
         explanation: _builtins.str = ...,
+        token_rates: Global___TokenRates | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "original_amount", b"original_amount"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "original_amount", b"original_amount", "token_rates", b"token_rates"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "billing_mode", b"billing_mode", "exchange_rate", b"exchange_rate", "explanation", b"explanation", "kind", b"kind", "original_amount", b"original_amount", "rate_revision", b"rate_revision", "rule_id", b"rule_id", "rule_version", b"rule_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "billing_mode", b"billing_mode", "exchange_rate", b"exchange_rate", "explanation", b"explanation", "kind", b"kind", "original_amount", b"original_amount", "rate_revision", b"rate_revision", "rule_id", b"rule_id", "rule_version", b"rule_version", "token_rates", b"token_rates"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Quote: _TypeAlias = Quote  # noqa: Y015
+
+@_typing.final
+class TokenRates(_message.Message):
+    """What a million tokens of each sort cost, in billionths of a unit of the catalogue's currency. The sorts are disjoint:
+    cached tokens are not among those of `input`, nor tokens of reasoning among those of `output`. Of other sorts nothing
+    is said.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_FIELD_NUMBER: _builtins.int
+    CACHED_INPUT_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    REASONING_FIELD_NUMBER: _builtins.int
+    input: _builtins.int
+    """Required. Plain text that is read."""
+    cached_input: _builtins.int
+    """Required. What is read from the provider's cache."""
+    output: _builtins.int
+    """Required. Plain text that is made."""
+    reasoning: _builtins.int
+    """Required. Reasoning."""
+    def __init__(
+        self,
+        *,
+        input: _builtins.int = ...,
+        cached_input: _builtins.int = ...,
+        output: _builtins.int = ...,
+        reasoning: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cached_input", b"cached_input", "input", b"input", "output", b"output", "reasoning", b"reasoning"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TokenRates: _TypeAlias = TokenRates  # noqa: Y015
 
 @_typing.final
 class PriceRule(_message.Message):
