@@ -80,8 +80,10 @@ class HttpDriver:
         seen = _Seen()
         begun = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(_first(target)) as limit, await self._sent(request, target, seen) as answer:
-                limit.reschedule(begun + target.total_s)
+            first_s = _first(target)
+            async with asyncio.timeout(first_s) as limit, await self._sent(request, target, seen) as answer:
+                if first_s < target.total_s:
+                    limit.reschedule(begun + target.total_s)
                 seen.status = answer.status
                 body = await _bounded(answer, self._answer_bytes)
                 return HttpResponse(answer.status, _lower(answer), body)

@@ -13,7 +13,7 @@ from libs.kernel.money import Money
 from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.invoke import invoke
 from services.routing.app.calls.open_call import Asked
-from services.routing.app.calls.watchdog import Watch, Watchdog
+from services.routing.app.calls.watchdog import LOOK_S, Watch, Watchdog
 from services.routing.app.desk import Errands
 from services.routing.domain.decision import HealthView
 from services.routing.domain.usage import Usage
@@ -161,8 +161,8 @@ async def test_the_watchdog_tells_its_own_limit_from_a_cancellation():
 
 
 async def test_one_task_watches_every_limit():
-    """SYN-8, PRF-1: limits that come in any order end each at its own moment, watched by one task; it goes with the
-    last of them."""
+    """SYN-8, PRF-1: limits that come in any order end each at its own moment, watched by one task, which stays
+    for those that follow at once and goes with its first look that finds none."""
     clock = SteeredClock()
     watch, before = Watch(clock), len(asyncio.all_tasks())
     ended: dict[float, float] = {}
@@ -184,6 +184,13 @@ async def test_one_task_watches_every_limit():
     await asyncio.gather(*work)
     await some_turns()
     assert ended == {seconds: seconds for seconds in limits}
+    watching = asyncio.all_tasks()
+    for _ in range(3):
+        async with Watchdog(watch, 60.0):
+            await some_turns()
+    assert asyncio.all_tasks() == watching
+    clock.advance(LOOK_S)
+    await some_turns()
     assert len(asyncio.all_tasks()) == before
 
 

@@ -1,7 +1,8 @@
 """A limit on the time in which a provider must say something, moved on whenever it has.
 
 All limits of a process are watched by one task, which sleeps until the nearest: a task for each call cost more than
-what it watched.
+what it watched. Where providers answer quickly there is a moment without any limit after nearly each call, so the task
+does not go with the last of them but with its next look.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ LOOK_S = 5.0
 
 
 class Watch:
-    """The task of all watchdogs; it is there while there is any. Belongs to one event loop."""
+    """The task of all watchdogs; it ends when it looks and finds none. Belongs to one event loop."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -36,29 +37,25 @@ class Watch:
     def remove(self, dog: "Watchdog") -> None:
         """It is over."""
         self._dogs.discard(dog)
-        if not self._dogs:
-            self._stop()
 
     def mind(self, until: float) -> None:
         """One of them has a new limit."""
         if self._task is not None and until < self._wakes:  # it would wake too late
-            self._stop()
+            self._task.cancel()
+            self._task = None
         if self._task is None:
+            self._wakes = ENDLESS
             self._task = asyncio.ensure_future(self._run())
 
-    def _stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            self._task, self._wakes = None, ENDLESS
-
     async def _run(self) -> None:
-        while True:
+        while self._dogs:
             now = self._clock.monotonic()
             for dog in [dog for dog in self._dogs if dog.until <= now]:
                 dog.bark()
             left_s = min(min(dog.until for dog in self._dogs) - now, LOOK_S)
             self._wakes = now + left_s
             await self._clock.sleep(left_s)
+        self._task = None
 
 
 class Watchdog:
