@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 import click
+import yaml
 
 from cli import output
 from cli.api import Api
@@ -176,6 +177,8 @@ def _context(item: Mapping[str, Any]) -> list[str]:
         f"node {item['node']}{about} of run {item['run_id']} ({item['tenant']}), rank {item['rank']}",
         f"spent {output.money(item['spent']) or 'nothing'}",
     ]
+    if item.get("subject") is not None:
+        lines += ["about:", *_spelled(item["subject"])]
     if item["input"]:
         lines.append(f"input: {item['input']}")
     if item["subject_hash"]:
@@ -190,3 +193,9 @@ def _context(item: Mapping[str, Any]) -> list[str]:
     if item["comment"]:
         lines.append(f"said: {item['comment']}")
     return lines
+
+
+def _spelled(subject: Any) -> list[str]:
+    """A value as a person reads it: texts as they are, the rest as YAML."""
+    text = subject if isinstance(subject, str) else yaml.safe_dump(subject, allow_unicode=True, sort_keys=False)
+    return [f"  {line}" for line in text.rstrip().splitlines()]

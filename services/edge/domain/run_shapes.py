@@ -51,7 +51,10 @@ class Redriven(Struct, frozen=True):
 
 
 class Review(Struct, frozen=True):
-    """A question to a person. `status`: open, claimed, decided or withdrawn; `decision` is null until it is decided."""
+    """A question to a person. `status`: open, claimed, decided or withdrawn; `decision` is null until it is decided.
+
+    `subject` is what a gate declares to be decided, long texts cut; null = nothing but files, or too large to show.
+    """
 
     id: str
     run_id: str
@@ -75,6 +78,7 @@ class Review(Struct, frozen=True):
     root_cause: str
     rank: str
     input: dict[str, Any]
+    subject: Any
     created_at: datetime | None
     finished_at: datetime | None
     decision: str | None

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from google.protobuf.struct_pb2 import Struct
 from google.type.money_pb2 import Money as MoneyProto
 
 from libs.kernel.money import Money
@@ -38,6 +39,7 @@ def review(message: review_pb2.Review) -> run_shapes.Review:
         root_cause=message.root_cause,
         rank=message.rank,
         input=struct_to_dict(message.input),
+        subject=struct_to_dict(Struct(fields={"subject": message.subject}))["subject"],
         created_at=moment(message.create_time),
         finished_at=moment(message.finish_time),
         decision=word(review_pb2.Decision, message.decision, "DECISION_") if decided else None,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from libs.kernel.canonical import digest, plain
+from libs.kernel.canonical import canonical_json, digest, plain
 from libs.kernel.money import Money
 from services.runs.domain import amounts, event_data
 from services.runs.domain.plan import Plan, Rank, Spec, ValueClass
@@ -15,6 +15,9 @@ from services.runs.domain.task_view import Refused
 
 ID_LENGTH = 26
 LAST_ADDRESSEE = "operator"
+SHOWN_TEXTS = (2_000, 200)
+"""Characters of each text of a subject that are shown: if it is long, fewer."""
+SHOWN_BYTES = 32 * 1024
 _SAY: Mapping[str, tuple[Decision, ...]] = {
     "gate": (Decision.APPROVE, Decision.REJECT, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.WAIVE, Decision.STOP),
     "check": (Decision.WAIVE, Decision.CHANGE_INPUT, Decision.REROUTE, Decision.REJECT, Decision.STOP),
@@ -24,7 +27,7 @@ _SAY: Mapping[str, tuple[Decision, ...]] = {
     "charge_doubt": (Decision.APPROVE, Decision.REROUTE, Decision.WAIVE, Decision.STOP),
 }
 _MEANS: Mapping[Decision, str] = {
-    Decision.APPROVE: "approve: it goes on as it is, or looks for money again",
+    Decision.APPROVE: "approve: it goes on as it is",
     Decision.REJECT: "reject: say in the comment what is to be changed",
     Decision.REROUTE: "reroute: another supply makes it again",
     Decision.CHANGE_INPUT: "change_input: fields of its input change, and it is made again",
@@ -32,6 +35,7 @@ _MEANS: Mapping[Decision, str] = {
     Decision.WAIVE: "waive: it is accepted as it is, or left out",
     Decision.STOP: "stop: no more of this",
 }
+LOOK_AGAIN = "approve: it looks for money again"
 _ABOUT_MINUTES = (Decision.RAISE_BUDGET, Decision.APPROVE, Decision.WAIVE, Decision.STOP)
 _COUNTED: Mapping[str, str] = {"cost": "money", "review_minutes": "minutes of reviewers", "deadline": "time"}
 MINUTES = "-minutes"
@@ -52,6 +56,7 @@ def question(
     root_cause: str = "",
     artifacts: Sequence[Artifact] = (),
     about: Sequence[Node] = (),
+    subject: Any = None,
 ) -> Question:
     """The question; its context pack is what the Run knows of the nodes that it is about."""
     spec = plan.spec(node.id)
@@ -74,10 +79,33 @@ def question(
         subjects=tuple(each.id for each in nodes if each.id != node.id),
         artifacts=tuple(artifacts),
         failures=tuple(failure for each in nodes for failure in _failures(each)),
-        remedies=tuple(_MEANS[decision] for decision in decisions),
+        remedies=_remedies(kind, decisions),
         spent=_spent(nodes),
         input=node.input,
+        subject=shown(subject),
     )
+
+
+def _remedies(kind: str, decisions: Sequence[Decision]) -> tuple[str, ...]:
+    waits = kind in ("budget", "unpriced")
+    return tuple(LOOK_AGAIN if waits and each is Decision.APPROVE else _MEANS[each] for each in decisions)
+
+
+def shown(subject: Any) -> Any:
+    """What a gate declares, as far as a person reads it: long texts are cut, and say so; None beyond the limit."""
+    for longest in SHOWN_TEXTS:
+        cut = _cut(subject, longest)
+        if len(canonical_json(cut)) <= SHOWN_BYTES:
+            return cut
+    return None
+
+
+def _cut(value: Any, longest: int) -> Any:
+    if isinstance(value, str) and len(value) > longest:
+        return f"{value[:longest]}… ({len(value)} characters)"
+    if isinstance(value, Mapping):
+        return {name: _cut(inner, longest) for name, inner in value.items()}
+    return [_cut(inner, longest) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def limit_root(plan: Plan, node_id: str, budget_id: str, *, minutes: bool = False) -> str:
@@ -119,7 +147,7 @@ def for_more(plan: Plan, run: Run, about: Sequence[Node], refusal: Refused, now:
         elif refusal.dimension != "cost":
             said += f" raise_budget names the new limit as `{refusal.dimension}`."
     said = f"{said} {_tried(run, about)} {_instead(asked)}"
-    remedies = tuple(_MEANS[each] for each in decisions)
+    remedies = _remedies(asked.kind, decisions)
     return replace(asked, question=said, dimension=refusal.dimension, decisions=decisions, remedies=remedies)
 
 

@@ -257,8 +257,7 @@ class Question:
     deputy: str
     rank: str
     opened_at: datetime
-    span_s: float
-    """Seconds that each addressee is given."""
+    span_s: float  # seconds that each addressee is given
     root_cause: str = ""
     subjects: tuple[str, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
@@ -270,6 +269,7 @@ class Question:
     input: Mapping[str, Any] = field(default_factory=dict)
     claimed_at: datetime | None = None
     """When the person took it who has it now; None = nobody did."""
+    subject: Any = None  # what a gate declares to be decided, as `asking.shown` cuts it
     dimension: str = ""
     """Of a question about a limit: what is refused, `cost`, `attempts`, `review_minutes` or `deadline`."""
 

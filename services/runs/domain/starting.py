@@ -90,7 +90,7 @@ def _consumed(plan: Plan, run: Run, node: Node, task_id: str, now: datetime) -> 
 
 
 def _gate(plan: Plan, run: Run, node: Node, spec: Spec, now: datetime) -> tuple[Draft, ...]:
-    _, artifacts = subject(plan, run, node)
+    declared, artifacts = subject(plan, run, node)
     bound = subject_hash(plan, run, node, spec)
     before = node.input_hash
     cause = "everything that it needs is there"
@@ -104,6 +104,7 @@ def _gate(plan: Plan, run: Run, node: Node, spec: Spec, now: datetime) -> tuple[
         subject_hash=bound,
         artifacts=artifacts,
         about=[node, *about],
+        subject=None if spec.subject is None else declared,
     )  # fmt: skip
     return asked_for(plan, asked)
 

@@ -53,6 +53,7 @@ def review_to_proto(review: Review) -> review_pb2.Review:
         decider=review.decider,
         comment=review.comment,
         input=struct_from(asked.input) if asked.input else None,
+        subject=struct_from({"subject": asked.subject}).fields["subject"] if asked.subject is not None else None,
     )
 
 

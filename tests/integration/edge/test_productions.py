@@ -153,6 +153,7 @@ async def test_a_review_is_claimed_and_decided_once(studio: Studio) -> None:
     review = await studio.asked(made["id"], "approved")
     assert studio.routing.submitted == []
     assert (review["kind"], review["status"], "approve" in review["decisions"]) == ("gate", "open", True)
+    assert review["subject"] == {"title": "Dawn"}  # HUMAN-1: what the approval binds to is there to be read
     at = f"{REVIEWS}/{review['id']}"
     assert (await studio.client.get(at)).json() == review
     check(await studio.client.get(f"{REVIEWS}/none"), 404, "not_found")

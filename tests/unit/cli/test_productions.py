@@ -42,7 +42,7 @@ def a_review(**more: Any) -> dict[str, Any]:
         "spent": {"currency": "CNY", "amount": "9.00"}, "decisions": ["raise_budget", "stop"],
         "remedies": ["raise_budget: the limit becomes what you say", "stop: no more of this"],
         "deadline": "2026-01-31T09:30:00Z", "assignee": None, "deputy": "lead", "escalations": 0,
-        "root_cause": "budget:b", "rank": "rest", "input": {}, "created_at": "2026-01-30T09:30:00Z",
+        "root_cause": "budget:b", "rank": "rest", "input": {}, "subject": None, "created_at": "2026-01-30T09:30:00Z",
         "finished_at": None, "decision": None, "decided_by": None, "comment": None, **more,
     }  # fmt: skip
 
@@ -215,6 +215,9 @@ def test_reviews_are_listed_shown_claimed_and_decided() -> None:
     assert "pointsman review decide Q1 raise_budget --budget CNY:250.00" in shown.output
     assert "failed before: provider_error: it failed" in shown.output
     assert "then lead" in shown.output
+    board = a_review(kind="gate", subject={"title": "Die Brücke", "shots": ["a harbour", "a storm"]})
+    shown = invoke(review, FakeServer({f"{REVIEWS}/Q1": board}), "show", "Q1").output
+    assert "about:\n    title: Die Brücke\n    shots:\n    - a harbour\n    - a storm\n" in shown
     missing = invoke(review, FakeServer({}), "show", "Q2")
     assert (missing.exit_code, "pointsman review list" in missing.stderr) == (output.REFUSED, True)
     decided = a_review(status="decided", decision="raise_budget", decided_by="ann")

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from libs.faults.fault import Fault
+from services.runs.domain.asking import shown
 from services.runs.domain.deciding import Verdict
 from services.runs.domain.desks import DeskChanges, ReviewState
 from services.runs.domain.readiness import SOFT_CONCURRENCY
@@ -31,6 +32,24 @@ async def test_a_question_carries_what_is_needed_to_answer_it() -> None:
     assert Decision.CHANGE_INPUT in asked.decisions
     assert len(asked.remedies) == len(asked.decisions)
     assert (asked.deadline - asked.opened_at).total_seconds() == 4 * 3600
+
+
+async def test_a_reviewer_sees_what_an_approval_binds_to() -> None:
+    """HUMAN-1, GATE-2: the value that the gate declares is in the question; a long text is cut, and says so."""
+    home = house()
+    gate = {**GATE, "subject": {"title": "The Crane", "shots": ["${inputs.first}", "x" * 3_000]}}
+    run = await home.carry(await home.produce(production(FRAME, gate, inputs={"first": "a harbour"})))
+    (review,) = await home.reviews(run)
+    cut = "x" * 2_000 + "… (3000 characters)"
+    assert review.question.subject == {"title": "The Crane", "shots": ["a harbour", cut]}
+    await home.rebuilds(run)
+
+
+def test_a_subject_is_shown_as_far_as_a_person_reads_it() -> None:
+    """HUMAN-1: shorter texts where there are many, nothing where it is beyond all reading."""
+    assert shown(["é" * 3_000] * 40) == ["é" * 200 + "… (3000 characters)"] * 40
+    assert shown([["ten words"] * 100] * 100) is None
+    assert shown(None) is None
 
 
 async def test_a_deadline_is_executed() -> None:

@@ -133,6 +133,7 @@ class Review(_message.Message):
     DECIDER_FIELD_NUMBER: _builtins.int
     COMMENT_FIELD_NUMBER: _builtins.int
     INPUT_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Required. Its id."""
     run_id: _builtins.str
@@ -207,6 +208,10 @@ class Review(_message.Message):
     def input(self) -> _struct_pb2.Struct:
         """The input that is or would be used."""
 
+    @_builtins.property
+    def subject(self) -> _struct_pb2.Value:
+        """What a gate declares to be decided, long texts cut; absent = nothing but files, or too large to show."""
+
     def __init__(
         self,
         *,
@@ -237,10 +242,11 @@ class Review(_message.Message):
         decider: _builtins.str = ...,
         comment: _builtins.str = ...,
         input: _struct_pb2.Struct | None = ...,
+        subject: _struct_pb2.Value | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "deadline_time", b"deadline_time", "finish_time", b"finish_time", "input", b"input", "spent", b"spent"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "deadline_time", b"deadline_time", "finish_time", b"finish_time", "input", b"input", "spent", b"spent", "subject", b"subject"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "assignee", b"assignee", "cause", b"cause", "comment", b"comment", "create_time", b"create_time", "deadline_time", b"deadline_time", "decider", b"decider", "decision", b"decision", "decisions", b"decisions", "deputy", b"deputy", "escalations", b"escalations", "failures", b"failures", "finish_time", b"finish_time", "id", b"id", "input", b"input", "kind", b"kind", "node_id", b"node_id", "question", b"question", "rank", b"rank", "remedies", b"remedies", "root_cause", b"root_cause", "run_id", b"run_id", "spent", b"spent", "state", b"state", "subject_hash", b"subject_hash", "subject_node_ids", b"subject_node_ids", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "assignee", b"assignee", "cause", b"cause", "comment", b"comment", "create_time", b"create_time", "deadline_time", b"deadline_time", "decider", b"decider", "decision", b"decision", "decisions", b"decisions", "deputy", b"deputy", "escalations", b"escalations", "failures", b"failures", "finish_time", b"finish_time", "id", b"id", "input", b"input", "kind", b"kind", "node_id", b"node_id", "question", b"question", "rank", b"rank", "remedies", b"remedies", "root_cause", b"root_cause", "run_id", b"run_id", "spent", b"spent", "state", b"state", "subject", b"subject", "subject_hash", b"subject_hash", "subject_node_ids", b"subject_node_ids", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
