@@ -89,6 +89,8 @@ class Inputs:
     """By Supply id: the earliest time of another Attempt there, from a Retry-After (ATT-3a)."""
     ranks: Mapping[str, int] = field(default_factory=dict)
     """By Supply id: what a selector prefers, smaller first, before the policy's order (SYN-9). Empty = the policy's."""
+    call_tries: int = 0
+    """Of a synchronous call: how many of its tries may fail (SYN-3). 0 = a Task, or a record from before this field."""
 
 
 class Verdict(StrEnum):

@@ -1,7 +1,8 @@
 """The four-step explanation of a selection, for operators (SEL-24).
 
 1 hard capability match (video: with the real-person step) · 2 health and capacity · 3 stability or cost policy ·
-4 at most one switch of Supply. Built from the fates alone, so that it cannot tell another story than they do.
+4 at most one switch of Supply, or how a call switches. Built from the fates alone, so that it cannot tell another story
+than they do.
 """
 
 from collections.abc import Sequence
@@ -88,10 +89,18 @@ def _figures(fate: Fate) -> str:
 
 
 def _switch(inputs: Inputs) -> str:
+    if inputs.call_tries:
+        return _call_switch(inputs.call_tries, inputs.tried)
     number, most = len(inputs.tried) + 1, inputs.request.attempts_within(inputs.policy.max_attempts)
     switches = max(0, most - 1)
     words = f"At most {switches} switch{'es' if switches != 1 else ''} of supply: this is attempt {number} of {most}"
     return words + (f", after {', '.join(inputs.tried)}." if inputs.tried else ".")
+
+
+def _call_switch(most: int, tried: Sequence[str]) -> str:
+    """A call counts tries that failed, and want of room is none: more may have been sent than may fail."""
+    words = f"A call may switch supply until {most} of its tries have failed, want of room not counted"
+    return f"{words}: {len(tried)} missed so far, at {', '.join(tried)}." if tried else f"{words}: none has missed yet."
 
 
 def _because(counts: Counts) -> str:

@@ -42,6 +42,9 @@ async def test_every_round_of_a_call_is_replayed(selector: str):
         assert all(item.identical and not item.HasField("difference") for item in rounds)
         assert all(len(item.decision_digest) == 64 and item.decide_time.seconds for item in rounds)
         assert [item.round for item in await replays(play, round=2, tenant="t")] == [2]
+        kept = await play.store.get("c1")
+        assert kept is not None
+        assert all("switch supply until 3 of its tries have failed" in round_.record for round_ in kept[1])
 
 
 async def test_a_call_that_nobody_served_is_replayed():

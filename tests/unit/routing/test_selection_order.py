@@ -1,5 +1,6 @@
 """Order, guardrails, explanation and replay."""
 
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
@@ -225,6 +226,16 @@ def test_the_fourth_step_tells_of_the_switch():
     """SEL-24: after a failed Attempt the explanation names it."""
     steps = select(market(offer("a/x"), offer("b/y"), tried=("a/x",))).steps
     assert steps[3] == "At most 1 switch of supply: this is attempt 2 of 2, after a/x."
+
+
+def test_the_fourth_step_of_a_call_counts_what_failed():
+    """SEL-24, SYN-3: a call has its own allowance of tries, and one that found no room is none of them; what was
+    decided before that was kept reads as it did."""
+    inputs = market(offer("a/x"), offer("b/y"), tried=("a/x", "c/z", "a/x"))
+    words = "A call may switch supply until 3 of its tries have failed, want of room not counted"
+    assert select(replace(inputs, call_tries=3)).steps[3] == f"{words}: 3 missed so far, at a/x, c/z, a/x."
+    assert select(replace(inputs, call_tries=3, tried=())).steps[3] == f"{words}: none has missed yet."
+    assert "this is attempt 4 of 2" in select(inputs).steps[3]
 
 
 @pytest.mark.parametrize(

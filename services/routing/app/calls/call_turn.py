@@ -44,6 +44,8 @@ class Ask:
     """A Supply that comes before all others, where it survives."""
     tried: tuple[str, ...] = ()
     not_before: Mapping[str, datetime] = field(default_factory=dict)
+    call_tries: int = 0
+    """How many of its tries may fail, for the explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ def _inputs(
         ranks={ask.prefer: -1}
         if ask.prefer
         else ranks_of(ask.selector, offer.supplies, ask.desk.memory.rota(model.id), flying),
+        call_tries=ask.call_tries,
     )
 
 

@@ -142,6 +142,7 @@ class Conduct:
             prefer=self.prefer,
             tried=tuple(item.supply for item in self.tries if item.state in MISSED),
             not_before={name: hold.until for name, hold in self.patience.holds.items()},
+            call_tries=self.sync.max_attempts,
         )
 
     async def _begin(self, seat: Seat) -> Started:
