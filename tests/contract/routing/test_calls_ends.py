@@ -279,6 +279,18 @@ async def test_a_call_that_only_waits_stalls():
         assert (productive, 20.0 <= stall < 21.0) == (0.0, True)
 
 
+async def test_tries_that_burn_no_attempt_stall_a_call_like_waiting():
+    """SYN-3, SYN-5: providers that hold a request for a while and then answer 429 cannot hang a caller beyond the window,
+    however many there are to move on to at once."""
+    async with house(quota_full="wait", stall_window_s=5, total_timeout_s=100) as play:
+        for name in ("a/talk", "b/talk"):
+            play.script(name, *[Then(BUSY, after_s=3.0)] * 40)
+        assert (await play.refused()).code == "stalled"
+        productive, stall = seconds((await play.call()).times)
+        assert (productive, 5.0 <= stall < 8.0) == (0.0, True)
+        assert play.provider.sent() == 2
+
+
 async def test_a_success_anywhere_in_the_scope_forbids_the_verdict():
     """SYN-5: another call of the model, in another process too, has succeeded within the window: it waits on."""
     async with house(chat_supply("a/talk"), quota_full="wait", stall_window_s=20, total_timeout_s=50) as play:

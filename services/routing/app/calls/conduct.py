@@ -116,6 +116,8 @@ class Conduct:
         """
         if digest is not None:
             self.request = replace(self.request, input=digest)
+        if self.tries and (stalled := await self.waiting.verdict(self._fates, self.patience.holds)):
+            raise self.ended(stalled)
         while True:
             if self.left_s <= 0:
                 raise self.ended(self._out_of_time())
@@ -208,10 +210,8 @@ class Conduct:
     # --- What became of a try -----------------------------------------------------------------------------------------
 
     def failed(self, started: Started, fault: Fault, used: Usage | None = None) -> None:
-        """The try failed. Returns where another may follow; else raises the Fault with which the call ends.
-
-        `used` estimates what it had used; it is there when the first token had come, and then nothing can follow.
-        """
+        """The try failed. Returns where another may follow; else raises the Fault with which the call ends. `used`
+        estimates what it had used; it is there when the first token had come, and then nothing can follow."""
         failure, begun = failure_of(fault), used is not None
         follows = self.budget.after(failure, self.kind, self.sync, begun)
         now_ns = self.desk.now_ns()

@@ -26,6 +26,11 @@ class Waiting:
     async def wait(self, seconds: float, fates: Sequence[Fate], holds: ends.Holds) -> Fault | None:
         """Until that time is over, or something is given back, or the verdict of stall has fallen: that one."""
         await self._sleep(min(seconds, self._until_stalled_s() or self._window_s))
+        return await self.verdict(fates, holds)
+
+    async def verdict(self, fates: Sequence[Fate], holds: ends.Holds) -> Fault | None:
+        """The verdict of stall, once it has fallen. Tries that consume no attempt are stall time like any wait, so it
+        falls after one of these too."""
         if self._until_stalled_s() > 0:
             return None
         with suppress(Fault):  # if nobody can say, what this process knows decides
