@@ -1,9 +1,30 @@
-"""Pages of a list, read in one way by all contexts: how many rows, and a token that is a number."""
+"""Pages of a list, read in one way by all contexts: how many rows, how many bytes, and a token that is a number."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
 from libs.faults.fault import Fault
 
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000
+LARGEST_PAGE_BYTES = 3 * 1024 * 1024
+"""Of the messages of a page together, unless one alone has more: a client of gRPC takes 4 MiB where nobody has told it
+otherwise."""
+FIRST_LOOK = 10
+"""Rows that are read before their size is known."""
+
+
+class Message(Protocol):
+    """A row of a page, as it is answered."""
+
+    def ByteSize(self) -> int:
+        """Bytes on the wire."""
+        ...
+
+
+M = TypeVar("M", bound=Message)
+Look = Callable[[str, int], Awaitable[tuple[Sequence[M], str]]]
+"""(token, most rows) -> (the rows behind that token, the token of what follows them or "")."""
 
 
 def page_size(asked: int, default: int = DEFAULT_PAGE) -> int:
@@ -23,3 +44,26 @@ def number_in(page_token: str) -> int:
     if not (page_token.isascii() and page_token.isdecimal() and len(page_token) < 19):
         raise Fault.invalid(("/page_token", "is not one that this service gave; begin without it"))
     return int(page_token)
+
+
+async def page_within(look: Look[M], token: str, size: int, most: int = LARGEST_PAGE_BYTES) -> tuple[list[M], str]:
+    """(at most `size` rows of together at most `most` bytes, the first one whatever it has; the token of what follows).
+
+    Rows are looked at in portions, the first a small one and later ones as large as those before let expect: so much
+    and not a whole page of the largest rows is in memory.
+    """
+    found: list[M] = []
+    filled, portion = 0, FIRST_LOOK
+    while True:
+        some, following = await look(token, min(portion, size - len(found)))
+        for place, row in enumerate(some):
+            filled += row.ByteSize()
+            if filled > most and (found or place):
+                if not place:
+                    return found, token
+                some, following = await look(token, place)
+                return [*found, *some], following
+        found += some
+        if not following or len(found) >= size:
+            return found, following
+        token, portion = following, max(1, (most - filled) * len(found) // max(1, filled))

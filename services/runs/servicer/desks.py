@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from libs.rpc.paging import page_size
+from libs.rpc.paging import page_size, page_within
 from pointsman.runs.v1 import dead_letter_service_pb2 as letters_pb
+from pointsman.runs.v1 import review_pb2
 from pointsman.runs.v1 import review_service_pb2 as reviews_pb
 from pointsman.runs.v1.dead_letter_service_pb2_grpc import DeadLetterServiceServicer
 from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceServicer
@@ -21,10 +22,13 @@ class ReviewServicer(ReviewServiceServicer):
 
     async def ListReviews(self, request: reviews_pb.ListReviewsRequest, context: Any) -> reviews_pb.ListReviewsResponse:
         """Reviews in the order in which they should be looked at."""
-        size = page_size(request.page_size)
         states = wire.states_from_proto(request.states)
-        page, following = await self._desk.reviews(request.tenant, states, request.run_id, request.page_token, size)
-        told = [wire.review_to_proto(review) for review in page]
+
+        async def look(token: str, most: int) -> tuple[list[review_pb2.Review], str]:
+            page, following = await self._desk.reviews(request.tenant, states, request.run_id, token, most)
+            return [wire.review_to_proto(review) for review in page], following
+
+        told, following = await page_within(look, request.page_token, page_size(request.page_size))
         return reviews_pb.ListReviewsResponse(reviews=told, next_page_token=following)
 
     async def GetReview(self, request: reviews_pb.GetReviewRequest, context: Any) -> reviews_pb.GetReviewResponse:
@@ -55,11 +59,13 @@ class DeadLetterServicer(DeadLetterServiceServicer):
         self, request: letters_pb.ListDeadLettersRequest, context: Any
     ) -> letters_pb.ListDeadLettersResponse:
         """Case files, newest first."""
-        size = page_size(request.page_size)
-        page, following = await self._desk.letters(
-            request.tenant, request.run_id, request.with_redriven, request.page_token, size
-        )
-        told = [wire.letter_to_proto(*case) for case in page]
+        asked = (request.tenant, request.run_id, request.with_redriven)
+
+        async def look(token: str, most: int) -> tuple[list[review_pb2.DeadLetter], str]:
+            page, following = await self._desk.letters(*asked, token, most)
+            return [wire.letter_to_proto(*case) for case in page], following
+
+        told, following = await page_within(look, request.page_token, page_size(request.page_size))
         return letters_pb.ListDeadLettersResponse(dead_letters=told, next_page_token=following)
 
     async def GetDeadLetter(

@@ -1,9 +1,13 @@
 """What a page may be asked for with."""
 
+import asyncio
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
-from libs.rpc.paging import number_in, page_size
+from libs.rpc.paging import FIRST_LOOK, number_in, page_size, page_within
 
 
 def test_a_page_has_one_to_a_thousand_rows() -> None:
@@ -31,3 +35,77 @@ def test_a_token_that_nobody_gave_is_refused(token: str) -> None:
 def test_a_token_is_the_number_in_it() -> None:
     """Without one a list begins at its beginning."""
     assert (number_in(""), number_in("100")) == (0, 100)
+
+
+class Row:
+    """A message of so many bytes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def ByteSize(self) -> int:
+        """As protobuf spells it."""
+        return self.size
+
+
+class Shelf:
+    """Rows by a token that is a place; `looks` are how many were asked for, `taken` the bytes of each look."""
+
+    def __init__(self, *sizes: int) -> None:
+        self.rows = [Row(size) for size in sizes]
+        self.taken: list[int] = []
+
+    async def look(self, token: str, most: int) -> tuple[list[Row], str]:
+        """See `Look`."""
+        begin = number_in(token)
+        some = self.rows[begin : begin + most]
+        self.taken.append(sum(row.size for row in some))
+        end = begin + len(some)
+        return some, str(end) if end < len(self.rows) else ""
+
+    async def pages(self, size: int, most: int) -> list[list[int]]:
+        """The sizes of the rows of every page."""
+        pages, token = [], ""
+        while True:
+            page, token = await page_within(self.look, token, size, most)
+            pages.append([row.size for row in page])
+            if not token:
+                return pages
+
+
+@pytest.mark.parametrize(
+    "sizes, size, most, pages",
+    [
+        ([], 3, 9, [[]]),
+        ([1, 1, 1], 3, 9, [[1, 1, 1]]),
+        ([1, 1, 1, 1], 3, 9, [[1, 1, 1], [1]]),
+        ([4, 4, 4, 4], 9, 9, [[4, 4], [4, 4]]),
+        ([99, 1, 99, 99], 9, 9, [[99], [1], [99], [99]]),
+        ([1, 8, 1], 9, 9, [[1, 8], [1]]),
+        ([0, 0, 9, 1], 9, 9, [[0, 0, 9], [1]]),
+        ([1] * 30, 1000, 25, [[1] * 25, [1] * 5]),
+    ],
+)
+async def test_a_page_ends_before_it_has_too_many_bytes(
+    sizes: list[int], size: int, most: int, pages: list[list[int]]
+) -> None:
+    """EDG-3: rows and bytes bound a page; every row comes once, in order, and one that is too large comes alone."""
+    assert await Shelf(*sizes).pages(size, most) == pages
+
+
+async def test_large_rows_are_not_all_read_for_a_page_of_few() -> None:
+    """EDG-3: a page of a thousand of the largest rows looks at ten at once, and small ones at many."""
+    large = Shelf(*[100] * 1000)
+    await page_within(large.look, "", 1000, 1500)
+    assert max(large.taken) <= FIRST_LOOK * 100
+    small = Shelf(*[1] * 1000)
+    page, _ = await page_within(small.look, "", 1000, 10_000)
+    assert (len(page), len(small.taken)) == (1000, 2)
+
+
+@given(st.lists(st.integers(0, 12), max_size=60), st.integers(1, 30), st.integers(0, 40))
+def test_pages_are_the_list_whatever_its_rows_have(sizes: list[int], size: int, most: int) -> None:
+    """EDG-3: no row is lost or comes twice, and only a page of one row has more bytes than are allowed."""
+    pages = asyncio.run(Shelf(*sizes).pages(size, most))
+    assert [row for page in pages for row in page] == sizes
+    assert all(len(page) <= size and (sum(page) <= most or len(page) == 1) for page in pages)
