@@ -1,5 +1,7 @@
 """Pages of people's desks, as they are answered."""
 
+from typing import Any
+
 from libs.rpc.paging import LARGEST_PAGE_BYTES
 from pointsman.runs.v1.dead_letter_service_pb2 import ListDeadLettersRequest
 from pointsman.runs.v1.review_service_pb2 import ListReviewsRequest
@@ -11,11 +13,15 @@ LARGE = "x" * 1_000_000
 MANY = 5
 
 
+def frames(**fields: Any) -> list[dict[str, Any]]:
+    """Pictures of a very long description each."""
+    return [{**FRAME, **fields, "id": f"f{number}", "input": {"prompt": LARGE}} for number in range(MANY)]
+
+
 async def test_a_page_of_large_reviews_fits_a_message() -> None:
     """EDG-3, HUMAN-1: however large context packs are, every page can be read, and together they hold each once."""
     home = house()
-    gates = [{"id": f"g{number}", "kind": "gate", "subject": {"words": LARGE}} for number in range(MANY)]
-    run = await home.carry(await home.produce(production(*gates)))
+    run = await home.carry(await home.produce(production(*frames(budget={"cost": "0.10"}))))
     asked = [review.id for review in await home.reviews(run)]
     desk, request, seen = ReviewServicer(home.people, lambda: None), ListReviewsRequest(page_size=100), []
     while not seen or request.page_token:
@@ -29,11 +35,8 @@ async def test_a_page_of_large_reviews_fits_a_message() -> None:
 async def test_a_page_of_large_case_files_fits_a_message() -> None:
     """EDG-3, DLQ-1: the same of what ended without a result, with the input that it had."""
     home = house()
-    frames = [
-        {**FRAME, "id": f"f{number}", "input": {"prompt": LARGE}, "budget": {"attempts": 1}} for number in range(MANY)
-    ]
-    home.routing.script = {frame["id"]: [OUT_OF_ORDER] for frame in frames}
-    run = await home.carry(await home.produce(production(*frames)))
+    home.routing.script = {frame["id"]: [OUT_OF_ORDER] for frame in frames()}
+    run = await home.carry(await home.produce(production(*frames(budget={"attempts": 1}))))
     desk, request, seen = DeadLetterServicer(home.people), ListDeadLettersRequest(run_id=run.id), []
     while not seen or request.page_token:
         page = await desk.ListDeadLetters(request, None)
