@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
+from libs.telemetry import metrics, names
 
 Tick = Callable[[], Awaitable[object]]
 LONGEST_DOUBLING = 16
@@ -46,6 +47,8 @@ class Ticker:
         `grace_s` is how long `stop` lets the tick in hand go on before it cancels it.
         """
         self.name = name
+        context, _, work = name.partition(".")
+        self._labels = {"context": context, "tick": work}
         self.failures = 0
         self._tick = tick
         self._world = world
@@ -93,6 +96,7 @@ class Ticker:
 
     async def _once(self) -> bool:
         """One tick. True if it asks to be called again at once."""
+        begun_s = self._world.clock.monotonic()
         try:
             async with asyncio.timeout(self._timeout_s):
                 more = await self._tick()
@@ -106,6 +110,9 @@ class Ticker:
         except Exception as error:
             self._failed(repr(error), error)
         else:
+            metrics.PROCESS.histogram(names.TICK_SECONDS, **self._labels).observe(
+                self._world.clock.monotonic() - begun_s
+            )
             if self.failures:
                 log.info("ticker %s works again after %d failures", self.name, self.failures)
             self.failures = 0
@@ -114,6 +121,7 @@ class Ticker:
 
     def _failed(self, text: str, error: BaseException | None) -> None:
         self.failures += 1
+        metrics.PROCESS.counter(names.TICK_FAILURES, **self._labels).inc()
         log.warning("ticker %s failed (%d in a row): %s", self.name, self.failures, text, exc_info=error)
 
     async def _rest(self) -> None:

@@ -6,6 +6,7 @@ more than the whole loopback and has swallowed cancellations; here the caller is
 Laws of this file:
 - the timeout sent is never more than what remains of the caller's own deadline, less a margin to answer in;
 - the identity goes along, a user's key never does;
+- a call in a trace takes the trace along; one of a background round begins none;
 - nothing here awaits.
 """
 
@@ -20,8 +21,9 @@ from opentelemetry import propagate, trace
 
 from libs.kernel.deadlines import current_deadline
 from libs.rpc.identity import NOBODY, Identity, current_identity
-from libs.rpc.interceptors.telemetry import TRACEPARENT, installed_tracer
+from libs.rpc.interceptors.telemetry import TRACEPARENT
 from libs.rpc.loopback import LoopbackChannel
+from libs.telemetry import names, spans
 from libs.telemetry.correlation import current_traceparent
 
 MARGIN_S = 0.010
@@ -46,7 +48,7 @@ class OutgoingChannel(aio.Channel):
     def __init__(self, inner: aio.Channel, caller: str = "", tracer: trace.Tracer | None = None) -> None:
         self._inner = inner
         self._caller = caller
-        self._tracer = tracer or installed_tracer()
+        self._tracer = tracer or spans.installed_tracer()
         self._plain = NOBODY.metadata(caller)
         self._last: tuple[Identity, tuple[tuple[str, str], ...]] = (NOBODY, self._plain)
 
@@ -75,24 +77,22 @@ class OutgoingChannel(aio.Channel):
                 grpc.StatusCode.DEADLINE_EXCEEDED, aio.Metadata(), aio.Metadata(), "the deadline has passed"
             )
         pairs = self.metadata(metadata)
-        if self._tracer is None:
+        if self._tracer is None or not spans.in_trace():
             return inner(request, timeout=timeout, metadata=pairs, **options)
         return self._traced(self._tracer, inner, path, request, timeout, pairs, options)
 
     def _traced(
         self, tracer: trace.Tracer, inner: Any, path: str, request: Any, timeout: float | None, pairs: Any, options: Any
     ) -> Any:
-        service, _, method = path.lstrip("/").partition("/")
-        span = tracer.start_span(
-            path.lstrip("/"),
-            kind=trace.SpanKind.CLIENT,
-            attributes={"rpc.system": "grpc", "rpc.service": service, "rpc.method": method},
-        )
+        method = path.lstrip("/")
+        facts = {names.RPC_SYSTEM: "grpc", names.RPC_METHOD: method}
+        span = tracer.start_span(method, kind=trace.SpanKind.CLIENT, attributes=facts)
         carrier: dict[str, str] = {}
         propagate.inject(carrier, trace.set_span_in_context(span))
         try:
             call = inner(request, timeout=timeout, metadata=(*pairs, *carrier.items()), **options)
-        except BaseException:
+        except BaseException as error:
+            spans.fail(span, spans.code_of(error))
             span.end()
             raise
         call.add_done_callback(lambda ended: _end_span(span, ended))
@@ -194,9 +194,9 @@ class _Outgoing:
 
 def _end_span(span: trace.Span, call: Any) -> None:
     code = _code_of(call)
-    span.set_attribute("rpc.grpc.status_code", code.value[0])
+    span.set_attribute(names.RPC_STATUS, code.name)
     if code is not grpc.StatusCode.OK:
-        span.set_status(trace.StatusCode.ERROR, code.name)
+        spans.fail(span, code.name)
     span.end()
 
 

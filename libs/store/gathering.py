@@ -3,6 +3,7 @@
 Laws of this file:
 - one group is in flight; whoever asks meanwhile, or in the turn of the event loop in which a group sets out, travels
   together in the next. A lone caller waits for nobody;
+- a group is asked about in the trace of its first member, whoever's task carries it;
 - a caller that went away before its group set out is left out; one that goes later changes nothing for the others;
 - an error that befell the whole group (`shared`; by default any Fault but validation_failed) is everybody's. Another
   may be one member's own: the group is asked again one by one, and each gets its own.
@@ -13,10 +14,13 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from libs.faults.fault import Fault
+from libs.telemetry.spans import carried, here
 
 Ask = TypeVar("Ask")
 Answer = TypeVar("Answer")
 GROUP_MAX = 256
+_Member = tuple[Ask, "asyncio.Future[Answer]", str]
+"""What is asked, the answer to come, and the trace in which it is asked."""
 
 
 def _befell_all(error: Exception) -> bool:
@@ -41,7 +45,7 @@ class Gathering(Generic[Ask, Answer]):
         self._identity = identity
         self._most = most
         self._shared = shared
-        self._waiting: list[tuple[Ask, asyncio.Future[Answer]]] = []
+        self._waiting: list[_Member[Ask, Answer]] = []
         self._task: asyncio.Task[None] | None = None
 
     async def ask(self, ask: Ask) -> Answer:
@@ -51,7 +55,7 @@ class Gathering(Generic[Ask, Answer]):
     def begin(self, ask: Ask) -> "asyncio.Future[Answer]":
         """The answer as it will be: who asks much at once needs no task for each."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((ask, future))
+        self._waiting.append((ask, future, here()))
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="group")
         return future
@@ -71,9 +75,9 @@ class Gathering(Generic[Ask, Answer]):
         finally:
             self._task = None
 
-    def _next(self) -> list[tuple[Ask, asyncio.Future[Answer]]]:
-        group: list[tuple[Ask, asyncio.Future[Answer]]] = []
-        left: list[tuple[Ask, asyncio.Future[Answer]]] = []
+    def _next(self) -> "list[_Member[Ask, Answer]]":
+        group: list[_Member[Ask, Answer]] = []
+        left: list[_Member[Ask, Answer]] = []
         taken: set[Hashable] = set()
         for member in self._waiting:
             if member[1].done():
@@ -87,9 +91,10 @@ class Gathering(Generic[Ask, Answer]):
         self._waiting = left
         return group
 
-    async def _answer(self, group: Sequence[tuple[Ask, asyncio.Future[Answer]]]) -> None:
+    async def _answer(self, group: "Sequence[_Member[Ask, Answer]]") -> None:
         try:
-            answers = await self._work([ask for ask, _ in group])
+            with carried(group[0][2]):
+                answers = await self._work([member[0] for member in group])
         except Exception as error:
             if len(group) > 1 and not self._shared(error):
                 for member in group:
@@ -101,7 +106,7 @@ class Gathering(Generic[Ask, Answer]):
             if self._task is not None and self._task.cancelling():
                 raise
             return  # a cancellation from inside the work ended its own group alone; the next one sets out
-        for (_, future), answer in zip(group, answers, strict=True):
+        for (_, future, _), answer in zip(group, answers, strict=True):
             if future.done():
                 continue
             if isinstance(answer, Exception):
@@ -110,8 +115,8 @@ class Gathering(Generic[Ask, Answer]):
                 future.set_result(answer)
 
 
-def _give_up(group: Sequence[tuple[Ask, "asyncio.Future[Answer]"]], error: BaseException) -> None:
-    for _, future in group:
+def _give_up(group: "Sequence[_Member[Ask, Answer]]", error: BaseException) -> None:
+    for _, future, _ in group:
         if future.done():
             continue
         if isinstance(error, asyncio.CancelledError):

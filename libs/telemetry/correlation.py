@@ -37,8 +37,15 @@ class bound:  # read as a statement: "with bound(task_id=task.id)"
 
 
 def current_traceparent() -> str:
-    """The W3C trace context that came in and is passed on while no tracing SDK is installed; "" outside a trace."""
+    """The W3C trace context of the work in hand: of its own span where this process makes spans, else the one that came
+    in and is passed on; "" outside a trace."""
     return _traceparent.get()
+
+
+def current_trace() -> tuple[str, str]:
+    """(trace id, span id) of that, in hex; two empty texts outside a trace."""
+    parts = _traceparent.get().split("-")
+    return (parts[1], parts[2]) if len(parts) == 4 else ("", "")
 
 
 def carry_traceparent(value: str) -> None:

@@ -10,7 +10,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from libs.telemetry.correlation import current_traceparent, facts
+from libs.telemetry.correlation import current_trace, facts
 from libs.telemetry.redaction import redact, redact_fields
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -26,9 +26,9 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
         "message": redact(_message_of(record)),
     }
     fields |= redact_fields({**facts(), **extras})
-    trace = current_traceparent().split("-")
-    if len(trace) == 4:
-        fields["trace_id"] = trace[1]
+    trace_id, span_id = current_trace()
+    if trace_id:
+        fields |= {"trace_id": trace_id, "span_id": span_id}
     if record.exc_info and record.exc_info[0] is not None:
         fields["error"] = redact(logging.Formatter().formatException(record.exc_info))
     return fields

@@ -6,8 +6,11 @@
 A child (a metric with its label values) may be kept by hot code: asking for it costs a dictionary look-up.
 """
 
+from collections.abc import Iterator, Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.samples import Sample
 
 from libs.telemetry.names import METRICS, Kind, Metric
 
@@ -49,6 +52,12 @@ class Metrics:
             for key in [key for key in self._children if key[0] == metric.name]:
                 del self._children[key]
 
+    def read(self) -> Iterator[tuple[Metric, Sequence[Sample]]]:
+        """Every metric that was recorded with its samples, as the page has them."""
+        of_page = {metric.page_name.removesuffix("_total"): metric for metric in METRICS.values()}
+        for family in self._registry.collect():
+            yield of_page[family.name], family.samples
+
     def page(self) -> bytes:
         """Everything in the Prometheus text format, for content type `CONTENT_TYPE`."""
         return generate_latest(self._registry)
@@ -70,14 +79,13 @@ class Metrics:
     def _family(self, metric: Metric) -> Counter | Gauge | Histogram:
         family = self._families.get(metric.name)
         if family is None:
+            named = metric.page_name, metric.tells, metric.page_labels
             if metric.kind is Kind.COUNTER:
-                family = Counter(metric.name, metric.tells, metric.labels, registry=self._registry)
+                family = Counter(*named, registry=self._registry)
             elif metric.kind is Kind.GAUGE:
-                family = Gauge(metric.name, metric.tells, metric.labels, registry=self._registry)
+                family = Gauge(*named, registry=self._registry)
             else:
-                family = Histogram(
-                    metric.name, metric.tells, metric.labels, registry=self._registry, buckets=metric.buckets
-                )
+                family = Histogram(*named, registry=self._registry, buckets=metric.buckets)
             self._families[metric.name] = family
         return family
 

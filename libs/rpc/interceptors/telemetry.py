@@ -1,34 +1,24 @@
 """Time, outcome and trace of every incoming call.
 
-Without a tracing SDK nothing is recorded, and the trace context that came in is passed on as it is, so that a trace
-which begins and ends outside of this process is not cut.
+Without a tracer no span is made, and the trace context that came in is passed on as it is, so that a trace which begins
+and ends outside of this process is not cut. What a context of ours asks outside of a trace, in its background rounds,
+begins none.
 """
 
 import time
 from collections.abc import Callable
 from typing import Any
 
-from opentelemetry import context as otel_context
-from opentelemetry import propagate, trace
+from opentelemetry import trace
 
 from libs.rpc.identity import CALLER, REQUEST_ID, TENANT
 from libs.rpc.interceptors.incoming import IncomingCall
 from libs.telemetry import metrics as process_metrics
-from libs.telemetry import names
+from libs.telemetry import names, spans
 from libs.telemetry.correlation import bind, carry_traceparent
 from libs.telemetry.metrics import Metrics
 
 TRACEPARENT = "traceparent"
-
-
-def installed_tracer() -> trace.Tracer | None:
-    """The tracer of the SDK that the host has installed, None without one.
-
-    Asked once per server and per set of channels, so an SDK is installed before they are made.
-    """
-    if isinstance(trace.get_tracer_provider(), (trace.ProxyTracerProvider, trace.NoOpTracerProvider)):
-        return None
-    return trace.get_tracer("pointsman.rpc")
 
 
 class TelemetryInterceptor:
@@ -36,7 +26,7 @@ class TelemetryInterceptor:
 
     def __init__(self, metrics: Metrics = process_metrics.PROCESS, tracer: trace.Tracer | None = None) -> None:
         self._metrics = metrics
-        self._tracer = tracer or installed_tracer()
+        self._tracer = tracer or spans.installed_tracer()
         self._observe: dict[str, Callable[[float], None]] = {}
         self._count: dict[tuple[str, str], Callable[[], None]] = {}
 
@@ -73,26 +63,21 @@ class TelemetryInterceptor:
             ).inc
         count()
         if call.span is not None:
-            call.span.set_attribute("pointsman.outcome", outcome)
+            call.span.set_attribute(names.OUTCOME, outcome)
             if outcome != "ok":
-                call.span.set_status(trace.StatusCode.ERROR, outcome)
+                spans.fail(call.span, outcome)
             call.span.end()
 
     def _start_span(self, call: IncomingCall, tracer: trace.Tracer) -> None:
-        carrier = {key: value for key, value in call.metadata.items() if isinstance(value, str)}
-        parent = propagate.extract(carrier)
-        method = call.method
-        call.span = tracer.start_span(
-            method.path.lstrip("/"),
-            parent,
-            trace.SpanKind.SERVER,
-            {
-                "rpc.system": "grpc",
-                "rpc.service": method.service,
-                "rpc.method": method.name,
-                "pointsman.caller": call.metadata.get(CALLER, ""),
-                "pointsman.request_id": call.metadata.get(REQUEST_ID, ""),
-            },
-        )
-        # Attached and never detached: the context is the task's own and ends with it.
-        otel_context.attach(trace.set_span_in_context(call.span, parent))
+        metadata = call.metadata
+        parent = spans.came_with({key: value for key, value in metadata.items() if isinstance(value, str)})
+        if CALLER in metadata and not spans.names_a_trace(parent):
+            return
+        facts = {
+            names.RPC_SYSTEM: "grpc",
+            names.RPC_METHOD: call.method.path.lstrip("/"),
+            names.CALLER: metadata.get(CALLER) or None,
+            names.REQUEST_ID: metadata.get(REQUEST_ID) or None,
+            names.TENANT: metadata.get(TENANT) or None,
+        }
+        call.span = spans.at_door(tracer, call.method.path.lstrip("/"), facts, parent)

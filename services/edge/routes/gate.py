@@ -16,11 +16,11 @@ from services.edge.app.request_quotas import RequestQuotas
 from services.edge.domain.keys import check_scope
 from services.edge.routes.operations import Asked, Operation, plain
 
-ROUTE = "pointsman.route"
-REQUEST_ID = "pointsman.request_id"
-CALL_ID = "pointsman.call_id"
+ROUTE = "pointsman:route"
+REQUEST_ID = "pointsman:request_id"
+CALL_ID = "pointsman:call_id"
 """Set in the scope of a request that has become a call: its answer, good or bad, tells the id."""
-STANDING = "pointsman.standing"
+STANDING = "pointsman:standing"
 """Set in the scope of a request that counts towards a quota: its answer, good or bad, tells how the tenant stands."""
 PLACE = "pointsman.place"
 """Set in the scope of a request that holds a place of its tenant's, until its answer has ended in whatever way."""

@@ -1,7 +1,8 @@
 """The outermost layer: whatever happens inside, a caller gets a success or a problem (EDG-1, EDG-3).
 
-It gives every request its id (our own: one that comes in proves nothing), carries it to logs and peers, counts and
-times, and turns what is raised into problems. An answer that has begun and cannot go on is cut off, never patched.
+It gives every request its id (our own: one that comes in proves nothing), carries it to logs and peers, counts, times
+and traces it, and turns what is raised into problems. An answer that has begun and cannot go on is cut off, never
+patched.
 """
 
 import logging
@@ -11,14 +12,14 @@ from typing import Any
 from libs.faults.fault import Fault
 from libs.kernel.world import World
 from libs.rpc.identity import Identity, acting_for
-from libs.telemetry import names
+from libs.telemetry import names, spans
 from libs.telemetry.correlation import bound, carry_traceparent
 from libs.telemetry.metrics import Metrics
 from services.edge import problems
+from services.edge.routes import tracing
 from services.edge.routes.answers import CLIENT_LEFT
 from services.edge.routes.gate import CALL_ID, REQUEST_ID, ROUTE, STANDING
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 UNMATCHED = "unmatched"
 QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 COMMON_HEADERS = ((b"x-content-type-options", b"nosniff"),)
@@ -44,15 +45,20 @@ class Shell:
         started = self._world.clock.monotonic()
         with acting_for(Identity(request_id=request_id)), bound(request_id=request_id):
             carry_traceparent(_traceparent(scope))
+            tracer = spans.PROCESS.tracer
+            span = tracing.begun(tracer, scope) if tracer is not None and scope["path"] not in QUIET else None
             try:
                 await self._inner(scope, receive, outlet)
             except Exception as error:
                 await self._end(scope, outlet, error)
             finally:
                 self._count(scope, outlet, self._world.clock.monotonic() - started)
+                if span is not None:
+                    tracing.ended(span, scope, outlet.status or CLIENT_LEFT, outlet.code)
 
     async def _end(self, scope: MutableMapping[str, Any], outlet: "_Outlet", error: Exception) -> None:
         fault = error if isinstance(error, Fault) else self._bug(error, outlet.request_id)
+        outlet.code = fault.code
         self._metrics.counter(names.HTTP_PROBLEMS, code=fault.code).inc()
         if outlet.status:
             log.warning("http_answer_cut", extra={"code": fault.code})
@@ -69,7 +75,7 @@ class Shell:
 
     def _count(self, scope: MutableMapping[str, Any], outlet: "_Outlet", seconds: float) -> None:
         route = scope.get(ROUTE, UNMATCHED)
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = scope["method"] if scope["method"] in tracing.METHODS else "other"
         status = outlet.status or CLIENT_LEFT
         self._metrics.histogram(names.HTTP_SECONDS, route=route, method=method, status=str(status)).observe(seconds)
         if route not in QUIET:
@@ -86,6 +92,7 @@ class _Outlet:
         self._head = scope["method"] == "HEAD"
         self.request_id = request_id
         self.status = 0
+        self.code = ""
 
     async def __call__(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

@@ -4,9 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from libs.faults.fault import Fault
 from libs.rpc.channels import Channels
@@ -15,9 +12,11 @@ from libs.rpc.identity import Identity, Secret
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.outgoing import MARGIN_S, outgoing_timeout
 from libs.rpc.server import RpcServer
+from libs.telemetry import names
 from libs.telemetry.metrics import Metrics
 from tests.support.generated_echo import pb2, pb2_grpc
 from tests.support.hop import servicer
+from tests.support.tracing import Recorded
 
 SECONDS = st.floats(0, 1e6)
 
@@ -63,11 +62,11 @@ def test_a_key_is_no_part_of_what_is_passed_on():
 
 
 async def test_spans_of_both_sides_are_one_trace():
-    """OPS-5: with an SDK, a call is a CLIENT span and a SERVER span of one trace, through two hops, failures marked."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    tracer = provider.get_tracer("test")
+    """OPS-5: with an SDK, a call is a CLIENT span and a SERVER span of one trace, through two hops, failures marked by
+    their codes alone."""
+    kept = Recorded()
+    tracer = kept.tracer
+    assert tracer is not None
     registry = LoopbackRegistry()
     channels = Channels(registry=registry, tracer=tracer)
     stub = pb2_grpc.EchoServiceStub(channels.to("echo"))
@@ -80,15 +79,36 @@ async def test_spans_of_both_sides_are_one_trace():
     server = RpcServer(registry=registry, metrics=Metrics(), tracer=tracer)
     server.add(lambda s: pb2_grpc.add_EchoServiceServicer_to_server(servicer(unary=faulting(unary)), s))
     await server.start()
-    with pytest.raises(Fault):
+    with pytest.raises(Fault), tracer.start_as_current_span("a request"):
         await faulting(lambda: stub.Unary(pb2.EchoRequest(), timeout=5))()
     await channels.close()
     await server.close(0.1)
-    spans = exporter.get_finished_spans()
+    root, spans = kept.named("a request"), [span for span in kept.spans if span.name != "a request"]
     assert len({span.context.trace_id for span in spans}) == 1
     kinds = sorted(span.kind.name for span in spans)
     assert kinds == ["CLIENT", "CLIENT", "SERVER", "SERVER"]
     assert {span.name for span in spans} == {"pointsman.testing.v1.EchoService/Unary"}
     assert all(span.status.status_code is trace.StatusCode.ERROR for span in spans)
-    parents = {span.context.span_id: span.parent for span in spans}
-    assert sum(parent is None for parent in parents.values()) == 1
+    assert {span.attributes[names.ERROR_TYPE] for span in spans} == {"not_found", "NOT_FOUND"}
+    assert not any(span.events for span in spans), "an exception's text may hold what a user wrote"
+    assert [span.parent.span_id for span in spans].count(root.context.span_id) == 1
+
+
+async def test_a_background_round_begins_no_trace():
+    """OPS-5: what a context asks outside of a trace is no trace of its own; who comes from outside begins one."""
+    kept = Recorded()
+    registry = LoopbackRegistry()
+    channels = Channels(registry=registry, tracer=kept.tracer)
+
+    async def unary(request, context):
+        return pb2.EchoResponse()
+
+    server = RpcServer(registry=registry, metrics=Metrics(), tracer=kept.tracer)
+    server.add(lambda s: pb2_grpc.add_EchoServiceServicer_to_server(servicer(unary=unary), s))
+    await server.start()
+    await pb2_grpc.EchoServiceStub(channels.for_caller("runs").to("echo")).Unary(pb2.EchoRequest(), timeout=5)
+    assert kept.spans == ()
+    await pb2_grpc.EchoServiceStub(channels.to("echo")).Unary(pb2.EchoRequest(), timeout=5)
+    assert [span.kind.name for span in kept.spans] == ["SERVER"]
+    await channels.close()
+    await server.close(0.1)

@@ -49,10 +49,11 @@ def test_nothing_secret_is_written(stream: io.StringIO):
 
 
 def test_a_trace_is_named(stream: io.StringIO):
-    """OPS-5: a line written inside a trace names it."""
+    """OPS-5: a line written inside a trace names it, and the span."""
     carry_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     log.info("here")
     assert last(stream)["trace_id"] == "4bf92f3577b34da6a3ce929d0e0e4736"
+    assert last(stream)["span_id"] == "00f067aa0ba902b7"
     carry_traceparent("")
 
 

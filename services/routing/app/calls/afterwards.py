@@ -10,6 +10,7 @@ from typing import Any
 
 from libs.kernel.clock import Clock
 from libs.kernel.deadlines import deadline_at
+from libs.telemetry.spans import carried, here
 from services.routing.app.desk import Errands
 
 log = logging.getLogger(__name__)
@@ -26,7 +27,7 @@ class Afterwards:
         self._clock = clock
         self._window_s = window_s
         self._hurried = hurried
-        self._gathered: list[Work] = []
+        self._gathered: list[tuple[Work, str]] = []
 
     def begin(self, work: Work) -> None:
         """Do it soon, whatever becomes of the caller."""
@@ -35,15 +36,16 @@ class Afterwards:
             return
         if not self._gathered:
             self._errands.begin(self._later())
-        self._gathered.append(work)
+        self._gathered.append((work, here()))
 
     async def _later(self) -> None:
         try:
             await self._clock.sleep(self._window_s)
         finally:
             gathered, self._gathered = self._gathered, []
-            for work in gathered:
-                self._do(work)
+            for work, traceparent in gathered:
+                with carried(traceparent):
+                    self._do(work)
 
     def _do(self, work: Work) -> None:
         try:
