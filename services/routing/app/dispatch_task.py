@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
+from services.routing.app import meters
 from services.routing.app.desk import Desk, alerts_of, failure_of, policy_of, task_link
 from services.routing.app.give_back import release
 from services.routing.app.settle import settle_funds
@@ -83,6 +84,7 @@ async def _begin(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> Non
             await _paused_meanwhile(desk, task, last_start(task, inputs.policy))
             return
         raise
+    meters.submitted(task, attempt, now)
     if task.parked:
         desk.usher.freed()  # where it found a place the next one may
     if desk.world.clock.monotonic() - began > desk.settings.worker_lease_s / 2:
@@ -113,6 +115,7 @@ async def _funded(desk: Desk, task: Task, placed: Placed, lease: Reserved) -> bo
         saved = await desk.store.save(
             Write(task, transitions.failed(after, failure_of(error), now), now, (kept,), alerts)
         )
+        meters.task_ended(saved)
         if task.attempts:  # what the earlier ones left of its Hold is free again
             await settle_funds(desk, saved)
         return False
@@ -203,6 +206,7 @@ async def _wait(desk: Desk, task: Task, reason: str, until: datetime) -> None:
 async def _put(desk: Desk, write: Write) -> None:
     """Write it, and let the usher know of one more that waits."""
     saved = await desk.store.save(write)
+    meters.task_ended(saved)
     if saved.parked:
         desk.usher.parked(saved)
 
@@ -219,7 +223,7 @@ async def _cancelled_meanwhile(desk: Desk, task: Task) -> None:
     """A cancel came between the decision and the intent: nothing was sent, nothing will be (ATT-8)."""
     now = desk.now()
     asked = replace(task, cancel_requested=True)
-    await desk.store.save(Write(asked, transitions.cancelled(asked, now), now))
+    meters.task_ended(await desk.store.save(Write(asked, transitions.cancelled(asked, now), now)))
 
 
 async def _paused_meanwhile(desk: Desk, task: Task, until: datetime) -> None:

@@ -3,7 +3,9 @@
 import logging
 
 from libs.faults.fault import Fault
-from services.routing.app import follow_attempt, look_back, reconcile_uncertain, settle
+from libs.telemetry import names
+from libs.telemetry.spans import continued
+from services.routing.app import follow_attempt, look_back, meters, reconcile_uncertain, settle
 from services.routing.app.desk import Desk, policy_of
 from services.routing.app.dispatch_task import dispatch_task
 from services.routing.domain import transitions
@@ -20,6 +22,12 @@ log = logging.getLogger(__name__)
 
 async def perform_step(desk: Desk, task: Task) -> None:
     """Do what is next. Whatever goes wrong, the Task stays findable: given back at once or when its claim lapses."""
+    facts = {names.TASK_ID: task.id, names.RUN_ID: task.run_id or None, names.MODEL: task.request.model}
+    with continued(task.traceparent, names.SPAN_TASK_ADVANCE, facts | {names.TENANT: task.request.tenant}):
+        await _guarded(desk, task)
+
+
+async def _guarded(desk: Desk, task: Task) -> None:
     try:
         await _perform(desk, task)
     except Fault as error:
@@ -81,7 +89,7 @@ async def _end_queued(desk: Desk, task: Task, step: Step) -> None:
     else:
         failure = settle.too_late(task) if step is Step.LATE else window_closed(task)
         after = transitions.failed(task, failure, now)
-    await desk.store.save(Write(task, after, now))
+    meters.task_ended(await desk.store.save(Write(task, after, now)))
 
 
 async def _put_back(desk: Desk, task: Task, code: str) -> None:

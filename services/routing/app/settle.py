@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
+from services.routing.app import meters
 from services.routing.app.book_usage import delivery_of, tolerance_of
 from services.routing.app.desk import Desk, alerts_of, policy_of, task_link
 from services.routing.app.funds import quietly
@@ -179,6 +180,8 @@ async def _write_the_end(
     alerts = alerts_of(desk, drafts, task_link(after))
     saved = await record_outcome(desk, Write(before, after, desk.now(), alerts=alerts))
     ended = next(item for item in saved.attempts if item.id == attempt.id)
+    meters.attempt_ended(ended)
+    meters.task_ended(saved)
     await give_back(desk, ended, saved.result.usage if saved.result else {})
     await settle_funds(desk, saved)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from libs.faults.fault import Fault
+from libs.telemetry.spans import here
 from services.routing.app.cancel_task import cancel_task
 from services.routing.app.desk import Desk
 from services.routing.app.estimate_task import estimate_task
@@ -75,7 +76,7 @@ async def _take_to_its_end(desk: Desk, submission: Submission) -> Task:
 def _task(desk: Desk, submission: Submission, kind: str, catalog: Catalog) -> Task:
     task = Task.begun(submission.task_id, submission.request, kind, catalog.currency, desk.now())
     doubt = doubt_of(desk.restores, submission.origin_at)
-    return replace(task, run_id=submission.run_id, node_id=submission.node_id, doubt=doubt)
+    return replace(task, run_id=submission.run_id, node_id=submission.node_id, doubt=doubt, traceparent=here())
 
 
 def _same(desk: Desk, submission: Submission, known: Task) -> Task:

@@ -10,7 +10,11 @@ Laws of this file:
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 
+from libs.telemetry import names
+from libs.telemetry.spans import annotate, span
+from services.routing.app import meters
 from services.routing.app.desk import Desk
 from services.routing.app.gather import Gathered, Views, gather, look
 from services.routing.app.give_back import release
@@ -37,12 +41,15 @@ class Placed:
 
 async def place(desk: Desk, task: Task) -> Placed:
     """Snapshot, select, reserve, together with whoever else waits. Faults where somebody who is asked is away."""
-    asked = desk.errands.begin(desk.turn.begin((desk, task)))  # a process that stops waits for it
-    try:
-        return await asyncio.shield(asked)
-    except asyncio.CancelledError:
-        asked.add_done_callback(lambda done: _nobody_came(desk, task, done))
-        raise
+    with span(names.SPAN_SELECT, {names.MODEL: task.request.model}):
+        asked = desk.errands.begin(desk.turn.begin((desk, task)))  # a process that stops waits for it
+        try:
+            placed = await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            asked.add_done_callback(lambda done: _nobody_came(desk, task, done))
+            raise
+        annotate({names.VERDICT: placed.decision.verdict.value})
+        return placed
 
 
 async def place_all(asks: Sequence[tuple[Desk, Task]]) -> Sequence[Placed | Exception]:
@@ -78,11 +85,13 @@ def _decided(
             decided.append(Placed(Gathered(None, wait), Decision(Verdict.WAIT, (), waiting_reason=wait)))
         else:
             inputs = views.seen_by(item.inputs)
+            begun_s = perf_counter()
             try:
                 decision = select(inputs)
             except Exception as error:
                 decided.append(error)  # a bug over these inputs is this Task's; the others go on
                 continue
+            meters.selected(task.request.model, decision, perf_counter() - begun_s)
             if decision.verdict is Verdict.CHOSEN:
                 chosen = inputs.supplies[decision.chosen]
                 views.occupy(chosen, inputs.channels[chosen.channel], _tokens(inputs, decision))

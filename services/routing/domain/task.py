@@ -236,6 +236,8 @@ class Task:
     """Providers are asked before anything is sent for it; None = nobody else can have sent it."""
     round_key: str = ""
     """Digest of the last saved round's verdict and fates, and the gate that refused it; an equal one is not saved."""
+    traceparent: str = ""
+    """The trace that handed it over, in which all its steps are told; "" = none."""
 
     @staticmethod
     def begun(task_id: str, request: Request, kind: str, currency: str, now: datetime) -> "Task":

@@ -42,6 +42,7 @@ def task_row(task: Task) -> dict[str, Any]:
         "paused": task.paused,
         "doubted_since": task.doubt.since if task.doubt else None,
         "doubted_until": task.doubt.until if task.doubt else None,
+        "traceparent": task.traceparent,
         **task_changes(task),
     }
 
@@ -87,6 +88,7 @@ def task_of(row: Row, attempts: Sequence[Attempt]) -> Task:
         paused=row["paused"],
         doubt=_doubt(row),
         round_key=row["round_key"],
+        traceparent=row["traceparent"],
     )
 
 

@@ -58,6 +58,7 @@ tasks = Table(
     Column("paused", Boolean, nullable=False, server_default=text("false")),
     Column("doubted_since", DateTime(timezone=True)),  # may have been sent between these two: see domain.doubt
     Column("doubted_until", DateTime(timezone=True)),
+    Column("traceparent", Text, nullable=False, server_default=""),
     Column("result", JSONB),
     Column("failure", JSONB),
     Column("created_at", DateTime(timezone=True), nullable=False),

@@ -5,6 +5,8 @@ from typing import Any
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
+from libs.telemetry import metrics, names
+from libs.telemetry.spans import here
 from services.runs.app.check_production import check_production
 from services.runs.domain import hearing
 from services.runs.domain.plan import MAIN, Plan
@@ -55,8 +57,12 @@ async def create_run(
         labels=labels,
         production=production,
         budget_id=budget_id,
+        traceparent=here(),
     )
-    return await runs.add(run, hearing.created(run), key, fingerprint, now)
+    kept, known = await runs.add(run, hearing.created(run), key, fingerprint, now)
+    if not known:
+        metrics.PROCESS.counter(names.RUNS_CREATED, model=order.model).inc()
+    return kept, known
 
 
 async def _budget(budgets: Budgets, budget_id: str, tenant: str, plan: Plan) -> str:

@@ -10,6 +10,8 @@ from typing import TypeVar
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from libs.kernel.world import World
+from libs.telemetry import names
+from libs.telemetry.spans import carried, continued
 from services.runs.app.check_change import passing
 from services.runs.app.examine_artifacts import Inspector
 from services.runs.app.hold_minutes import Minutes
@@ -58,9 +60,10 @@ class Hands:
         """The events that the act ends as; none if it is to be tried again."""
         node = run.nodes[act.node]
         try:
-            if act.review:
-                return await self._minutes.do(plan, run, act)
-            return await self._deeds[act.deed](plan, run, node, tasks.get(node.task_id))
+            with _traced(run, act):
+                if act.review:
+                    return await self._minutes.do(plan, run, act)
+                return await self._deeds[act.deed](plan, run, node, tasks.get(node.task_id))
         except Fault as fault:
             log.warning("run_call_failed", extra={"run_id": run.id, "node": node.id, "code": fault.code})
             return ()
@@ -252,6 +255,14 @@ class Hands:
             await call(argument)
         except Fault as fault:
             log.warning("run_call_failed", extra={"run_id": run.id, "code": fault.code})
+
+
+def _traced(run: Run, act: Act) -> carried | continued:
+    """In the trace that created the Run. Following is done at every look: it gets no span of its own."""
+    if act.deed is Deed.FOLLOW:
+        return carried(run.traceparent)
+    facts = {names.RUN_ID: run.id, names.NODE: act.node, names.ACT: act.deed.value, names.TENANT: run.tenant}
+    return continued(run.traceparent, names.SPAN_RUN_ADVANCE, facts)
 
 
 def failure_of(fault: Fault) -> Failure:

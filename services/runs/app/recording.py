@@ -1,14 +1,16 @@
 """The one way in which a Run changes: events are folded into it and committed with it and with people's desks."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 
 from libs.faults.fault import Fault
 from libs.kernel.world import World
+from libs.telemetry import metrics, names
 from services.runs.app.hub import Hub
 from services.runs.domain.alerting import alerts_of, run_link
 from services.runs.domain.desks import desk_changes
 from services.runs.domain.history import applied
-from services.runs.domain.run import Draft, Run
+from services.runs.domain.run import TERMINAL_STATES, Draft, Run
 from services.runs.ports import Alerts, Runs
 
 ATTEMPTS = 20
@@ -34,9 +36,17 @@ class Recorder:
         saved = await self._runs.save(after, drafts, now, desk_changes(run, after, drafts, now))
         if saved is not None:
             self._hub.tell(saved.id, saved.last_sequence)
+            if saved.state in TERMINAL_STATES and run.state not in TERMINAL_STATES:
+                _count(saved, now)
             for alert in alerts_of(run, drafts):
                 await self._alerts.tell(alert, run_link(saved.id))
         return saved
+
+
+def _count(ended: Run, now: datetime) -> None:
+    told = {"model": ended.order.model, "status": ended.state.value}
+    metrics.PROCESS.counter(names.RUNS_ENDED, **told).inc()
+    metrics.PROCESS.histogram(names.RUN_SECONDS, **told).observe((now - ended.created_at).total_seconds())
 
 
 async def insist(recorder: Recorder, read: Reading, decide: Deciding) -> Run:

@@ -353,9 +353,9 @@ class Run:
     redrives: int = 0
     backpressure: str = ""
     soft: bool = False
-    """A soft limit of its budget was reached."""
     soft_at: tuple[str, ...] = ()
-    """The levels at which it was told so."""
+    """Whether a soft limit of its budget was reached, and the levels at which it was told so."""
+    traceparent: str = ""  # the trace that created it, in which all that is done for it is told
     revision: int = 1
     last_sequence: int = 0
 

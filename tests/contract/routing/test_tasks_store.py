@@ -113,6 +113,17 @@ async def test_a_task_is_kept_whole(store: Any):
     assert kept.finished_at == at(6)
 
 
+async def test_the_trace_that_handed_a_task_over_stays_with_it(store: Any):
+    """OPS-5: from its addition through claims and writes, and whoever adds it again."""
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    await store.add(replace(queued("t1"), traceparent=trace))
+    assert (await store.add(queued("t1"))).traceparent == trace
+    (task,) = await store.claim(Lane.DISPATCH, "w1", 1, at(1), at(30))
+    saved = await store.save(write(task, to_submitting(task)))
+    assert {task.traceparent, saved.traceparent, (await store.get("t1")).traceparent} == {trace}
+    assert (await store.add(queued("t2"))).traceparent == ""
+
+
 async def test_adding_twice_is_one_task(store: Any):
     """ATT-9: the id is the caller's; a repeated submission finds the Task that stands."""
     first = await claimed(store)

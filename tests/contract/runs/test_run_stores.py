@@ -185,7 +185,7 @@ async def test_live_runs_are_the_work_of_the_ticks(runs: Runs) -> None:
     assert first is not None
     drafts = [Draft("run_cancelled", {"cost": None, "error": None})]
     await runs.save(applied(first, drafts, START), drafts, START, NOTHING)
-    whole = replace(new_run("p1"), production={"production": "p", "nodes": []})
+    whole = replace(new_run("p1"), traceparent="00-trace-span-01", production={"production": "p", "nodes": []})
     await add(runs, whole)
     assert await runs.revisions([RunState.PENDING], "", 10, productions=False) == {"r1": 1, "r2": 1}
     assert await runs.revisions([RunState.PENDING], "r1", 10, productions=False) == {"r2": 1}

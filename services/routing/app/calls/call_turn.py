@@ -14,6 +14,8 @@ from typing import TypeGuard
 from libs.faults.fault import Fault
 from libs.kernel.deadlines import carry_deadline
 from libs.kernel.money import Money
+from libs.telemetry import names
+from libs.telemetry.spans import annotate, span
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.gather import Views
 from services.routing.domain.admission import may_use
@@ -63,12 +65,15 @@ class Seat:
 async def take_seat(ask: Ask) -> Seat:
     """Snapshot, select, reserve, together with whoever else waits. Faults where somebody who is asked is away."""
     desk = ask.desk
-    asked = desk.errands.begin(desk.turn.begin(ask))  # a process that stops waits for it
-    try:
-        return await asyncio.shield(asked)
-    except asyncio.CancelledError:
-        asked.add_done_callback(lambda done: _nobody_came(desk, done))
-        raise
+    with span(names.SPAN_SELECT, {names.MODEL: ask.request.model}):
+        asked = desk.errands.begin(desk.turn.begin(ask))  # a process that stops waits for it
+        try:
+            seat = await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            asked.add_done_callback(lambda done: _nobody_came(desk, done))
+            raise
+        annotate({names.VERDICT: seat.decision.verdict.value})
+        return seat
 
 
 async def seat_all(asks: Sequence[Ask]) -> Sequence[Seat | Exception]:

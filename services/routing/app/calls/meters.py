@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from functools import cache
 
-from libs.telemetry import metrics, names
-from libs.telemetry.spans import annotate
+from libs.telemetry import metrics, names, spans
+from libs.telemetry.generative import operation_of
 from services.routing.domain.calls.call import Call, Try
 from services.routing.domain.calls.stall_clock import NANOS
 
-OPERATIONS = {"chat": "chat", "embedding": "embeddings", "image": "generate_content", "speech": "text_to_speech"}
-"""Our kinds in the words of the GenAI conventions; a kind that they have no word for goes by its own."""
 TOKENS = {
     "input": "input_tokens",
     "cached_input": "cached_input_tokens",
@@ -53,17 +51,19 @@ def _tried(item: Try) -> None:
 
 
 def _trace(call: Call, code: str) -> None:
+    if spans.PROCESS.tracer is None:
+        return
     usage = call.usage
-    annotate(
+    spans.annotate(
         {
-            "gen_ai.operation.name": OPERATIONS.get(call.kind, call.kind),
-            "gen_ai.request.model": call.model,
-            "gen_ai.conversation.id": call.session_id or None,
-            "gen_ai.usage.input_tokens": usage.input_tokens if usage else None,
-            "gen_ai.usage.output_tokens": usage.output_tokens if usage else None,
-            "error.type": code or None,
-            "pointsman.call_id": call.id,
-            "pointsman.parent_call_id": call.parent_call_id or None,
-            "pointsman.supply": call.supply or None,
+            names.GEN_AI_OPERATION: operation_of(call.kind),
+            names.GEN_AI_REQUEST_MODEL: call.model,
+            names.GEN_AI_CONVERSATION: call.session_id or None,
+            names.GEN_AI_INPUT_TOKENS: usage.input_tokens if usage else None,
+            names.GEN_AI_OUTPUT_TOKENS: usage.output_tokens if usage else None,
+            names.ERROR_TYPE: code or None,
+            names.CALL_ID: call.id,
+            names.PARENT_CALL_ID: call.parent_call_id or None,
+            names.SUPPLY: call.supply or None,
         }
     )
