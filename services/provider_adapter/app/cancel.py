@@ -1,8 +1,11 @@
 """Asks a provider to stop a job."""
 
 from libs.faults.fault import Fault
+from libs.telemetry import names
+from libs.telemetry.spans import Kind, span
 from services.provider_adapter.app.conversation import Conversation
 from services.provider_adapter.app.hiding import hiding
+from services.provider_adapter.app.operation import facts_of
 from services.provider_adapter.domain.exchange import Phase
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Cancelled
@@ -20,7 +23,7 @@ class CancelJob:
         cancel = line.adapter.cancel
         if cancel is None:
             return Cancelled(False)
-        with hiding(job.input, line.secret):
+        with hiding(job.input, line.secret), span(names.SPAN_CANCEL, facts_of(line, job), Kind.CLIENT):
             request = cancel.build(job, endpoint, provider_task_id)
             if request is None:
                 return Cancelled(False)

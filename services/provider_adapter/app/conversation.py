@@ -10,6 +10,7 @@ from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
 from libs.kernel.deadlines import current_deadline
 from libs.telemetry import metrics, names
+from libs.telemetry.spans import annotate
 from services.provider_adapter.adapters.registry import ADAPTERS
 from services.provider_adapter.app.hiding import hidden
 from services.provider_adapter.domain.adapter import Adapter
@@ -42,7 +43,7 @@ class Conversation:
     ) -> None:  # fmt: skip
         self._transport = transport
         self._secrets = secrets
-        self._clock = clock
+        self.clock = clock
         self._margin_s = margin_s
         self._adapters = adapters
 
@@ -64,25 +65,26 @@ class Conversation:
     ) -> HttpResponse:
         """Send once; `first_s` limits the wait for the answer to begin. A broken exchange raises its Fault:
         `submission_unknown`, `connect_failed`, `poll_failed` …"""
-        begun = self._clock.monotonic()
+        begun = self.clock.monotonic()
         outcome = "broken"
         try:
             response = await self._transport.exchange(request, self._target(line, phase, first_s))
             outcome = f"http_{response.status // 100}xx"
+            annotate({names.HTTP_STATUS: response.status})
             return response
         except ExchangeBroken as error:
             synchronous = job.kind in line.adapter.manifest.synchronous_kinds
-            fault = judge(Reply.broken(error), phase, line.adapter.table, self._clock.now(), synchronous=synchronous)
+            fault = judge(Reply.broken(error), phase, line.adapter.table, self.clock.now(), synchronous=synchronous)
             outcome = fault.code
             raise fault from None  # the cause names addresses and URLs
         finally:
-            self._record(line, phase, outcome, self._clock.monotonic() - begun, job)
+            self._record(line, phase, outcome, self.clock.monotonic() - begun, job)
 
     @asynccontextmanager
     async def streaming(self, line: Line, request: HttpRequest, job: Job, first_s: float) -> AsyncIterator[Streaming]:
         """Send once and give the answer to be read. What breaks within the block is the block's to judge; a request
         that got no answer raises its Fault as `exchange` does."""
-        begun = self._clock.monotonic()
+        begun = self.clock.monotonic()
         outcome = "abandoned"
         try:
             async with self._transport.stream(request, self._target(line, Phase.STREAM, first_s)) as answer:
@@ -96,16 +98,16 @@ class Conversation:
             outcome = fault.code
             raise
         finally:
-            self._record(line, Phase.STREAM, outcome, self._clock.monotonic() - begun, job)
+            self._record(line, Phase.STREAM, outcome, self.clock.monotonic() - begun, job)
 
     def broken(self, line: Line, error: ExchangeBroken) -> Fault:
         """What a synchronous exchange that broke proves."""
-        return judge(Reply.broken(error), Phase.STREAM, line.adapter.table, self._clock.now(), synchronous=True)
+        return judge(Reply.broken(error), Phase.STREAM, line.adapter.table, self.clock.now(), synchronous=True)
 
     def time_left(self) -> float:
         """Seconds until the caller's deadline, less the margin for telling the outcome; infinite without one."""
         deadline = current_deadline()
-        return inf if deadline is None else deadline - self._clock.monotonic() - self._margin_s
+        return inf if deadline is None else deadline - self.clock.monotonic() - self._margin_s
 
     def _target(self, line: Line, phase: Phase, first_s: float | None = None) -> Target:
         endpoint, auth = line.endpoint, line.adapter.manifest.auth

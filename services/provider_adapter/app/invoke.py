@@ -6,6 +6,7 @@ from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
+from services.provider_adapter.app.operation import Operation
 from services.provider_adapter.app.submit import SubmitJob
 from services.provider_adapter.domain.calls import ANSWERED_KINDS, Invoked, Report, Watch, usage_of_made
 from services.provider_adapter.domain.inputs import encoded
@@ -27,10 +28,11 @@ class InvokeCall:
         line = self._conversation.line(endpoint, job.kind)
         if job.kind not in line.adapter.manifest.synchronous_kinds:
             raise Fault.of("source_not_configured", f"kind '{job.kind}' of adapter '{endpoint.adapter}' is not a call")
-        with hiding(job.input, line.secret):
-            if job.kind in ANSWERED_KINDS:
-                return await self._answered(line, job, watch)
-            return await self._made(line, job, watch)
+        with hiding(job.input, line.secret), Operation(line, job, self._clock) as operation:
+            served = self._answered if job.kind in ANSWERED_KINDS else self._made
+            invoked = await served(line, job, watch)
+            operation.answered(invoked.report)
+            return invoked
 
     async def _answered(self, line: Line, job: Job, watch: Watch) -> Invoked:
         begun = self._clock.monotonic()

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 
 from libs.faults.fault import Fault
+from libs.telemetry import names
+from libs.telemetry.spans import Kind, span
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hidden, hiding
 from services.provider_adapter.app.media import MediaWorks, NoMedia, NotFetched
+from services.provider_adapter.app.operation import facts_of
 from services.provider_adapter.domain.exchange import Phase
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import JobState, Made, Result
@@ -33,7 +36,7 @@ class PollJob:
         poll = line.adapter.poll
         if poll is None:
             raise Fault.of("source_not_configured", f"adapter '{endpoint.adapter}' has no jobs to ask about")
-        with hiding(job.input, line.secret):
+        with hiding(job.input, line.secret), span(names.SPAN_POLL, facts_of(line, job), Kind.CLIENT):
             request = poll.build(job, endpoint, provider_task_id)
             response = await self._conversation.exchange(line, Phase.POLL, request, job)
             polled = poll.parse(response, job)

@@ -6,8 +6,11 @@ from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
+from libs.telemetry import names
+from libs.telemetry.spans import Kind, span
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
+from services.provider_adapter.app.operation import facts_of
 from services.provider_adapter.app.submit import SubmitJob
 from services.provider_adapter.domain.adapter import KEY, LOOKUP, Page, Reconcile
 from services.provider_adapter.domain.exchange import Phase
@@ -84,7 +87,7 @@ class ReconcileJob:
         read_s = self._clock.now().timestamp()
         pages: list[Listed] = []
         try:
-            with hiding(job.input, line.secret):
+            with hiding(job.input, line.secret), span(names.SPAN_RECONCILE, facts_of(line, job), Kind.CLIENT):
                 for number in range(1, most_pages + 1):
                     page = Page(number, pages[-1].after if pages else "")
                     request = reconcile.build(job, line.endpoint, page)

@@ -16,6 +16,7 @@ from libs.kernel.clock import Clock
 from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
 from services.provider_adapter.app.materials import Materials
+from services.provider_adapter.app.operation import Operation
 from services.provider_adapter.domain.calls import Piece, Report, StreamReader, Watch
 from services.provider_adapter.domain.chunks import chunk_of
 from services.provider_adapter.domain.exchange import Broken, ExchangeBroken, HttpResponse, Phase
@@ -63,7 +64,7 @@ class StreamCall:
         line = self._conversation.line(endpoint, job.kind)
         stream = line.adapter.streams(job.kind)
         submit_s = endpoint.timeouts.submit_s
-        with hiding(job.input, line.secret):
+        with hiding(job.input, line.secret), Operation(line, job, self._clock, streamed=True) as operation:
             request = stream.build(await self._materials.ready(job, line.adapter.manifest), endpoint)
             first_s, inter_s = watch.first_token_s or submit_s, watch.inter_token_s or submit_s
             progress = Progress(self._clock.monotonic(), first_s, inter_s)
@@ -75,6 +76,8 @@ class StreamCall:
                     pieces = self._told(line, stream.reader(job, answer.headers), answer, progress)
                 async with aclosing(pieces):
                     async for piece in pieces:
+                        if isinstance(piece, Ended):
+                            operation.answered(piece.report, piece.first_token_s)
                         yield piece
 
     async def _at_once(

@@ -10,8 +10,9 @@ from services.provider_adapter.app.conversation import Conversation, Line
 from services.provider_adapter.app.hiding import hiding
 from services.provider_adapter.app.materials import Materials
 from services.provider_adapter.app.media import MediaWorks, NoMedia, NotFetched
+from services.provider_adapter.app.operation import Operation
 from services.provider_adapter.domain.answers import made_of
-from services.provider_adapter.domain.calls import ANSWERED_KINDS, Answered
+from services.provider_adapter.domain.calls import ANSWERED_KINDS, Answered, Report, usage_of_made
 from services.provider_adapter.domain.exchange import HttpResponse, Phase
 from services.provider_adapter.domain.job import Endpoint, Job
 from services.provider_adapter.domain.outcomes import Made, Result, Submitted
@@ -39,14 +40,16 @@ class SubmitJob:
     async def __call__(self, endpoint: Endpoint, job: Job) -> Sent:
         """Raises Fault: a refusal, `connect_failed` (nothing left), or `submission_unknown` (nobody knows)."""
         line = self._conversation.line(endpoint, job.kind)
-        with hiding(job.input, line.secret):
+        with hiding(job.input, line.secret), Operation(line, job, self._conversation.clock) as operation:
             if job.kind in ANSWERED_KINDS:
                 answered = await self.answered(line, job)
+                operation.answered(answered.report)
                 made = await aside(len(answered.output), lambda: made_of(job.kind, answered, job.input))
                 return Sent(result=await self.kept(made, line, job))
             submitted, _ = await self.sent(line, job)
             if submitted.made is None:
                 return Sent(submitted.provider_task_id)
+            operation.answered(Report(usage_of_made(submitted.made)))
             return Sent(submitted.provider_task_id, await self.kept(submitted.made, line, job))
 
     async def answered(self, line: Line, job: Job, first_s: float | None = None) -> Answered:

@@ -43,6 +43,8 @@ class Report:
     provider_request_id: str = ""
     ignored_fields: tuple[str, ...] = ()
     reported_cost: Money | None = None
+    model: str = ""
+    """Which the provider says it used; for traces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,9 @@ class Told:
     provider_request_id: str = ""
     ignored_fields: tuple[str, ...] = ()
     reported_cost: Money | None = None
+    model: str = ""
 
     def report(self) -> Report:
         """The report as it stands."""
-        return Report(self.usage, self.finish_reason, self.provider_request_id, self.ignored_fields, self.reported_cost)
+        said = self.usage, self.finish_reason, self.provider_request_id
+        return Report(*said, self.ignored_fields, self.reported_cost, self.model)

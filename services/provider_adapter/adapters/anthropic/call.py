@@ -41,6 +41,7 @@ def parse(response: HttpResponse, job: Job) -> Answered:
         strange = (*strange, f"message.stop_reason={body['stop_reason']}")
     head = Head(text_of(body.get("id")), text_of(body.get("model")), int(answered_at(response).timestamp()))
     output = head.completion([{"message": message, "finish_reason": reason}], usage)
-    report = Report(usage, reason, response.headers.get("request-id") or head.id, options(job.input, job.model)[1])
+    request_id, left_out = response.headers.get("request-id") or head.id, options(job.input, job.model)[1]
+    report = Report(usage, reason, request_id, left_out, model=head.model)
     unknown = unknown_fields("message", body, MANIFEST.read_fields, MANIFEST.ignored_fields)
     return Answered(output, report, (*unknown, *strange))

@@ -76,6 +76,7 @@ class MessageReader(EventStream):
     def _started(self, message: Mapping[str, Any]) -> list[Piece]:
         self._head = Head(text_of(message.get("id")), text_of(message.get("model")), self._head.created)
         self.told.provider_request_id = self.told.provider_request_id or self._head.id
+        self.told.model = self._head.model
         self._count(message.get("usage"))
         self.note(unknown_fields("message", message, MANIFEST.read_fields, MANIFEST.ignored_fields))
         return self._piece({"role": "assistant", "content": ""}, token=False)

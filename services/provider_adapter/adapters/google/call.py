@@ -46,7 +46,8 @@ def parse(response: HttpResponse, job: Job) -> Answered:
     if not whole:
         raise refused(response, Phase.SUBMIT, TABLE, synchronous=True)
     usage = usage_of(object_of(body.get("usageMetadata")))
-    report = Report(usage, whole[0]["finish_reason"], head.id, options(job.input, job.model)[1])
+    left_out = options(job.input, job.model)[1]
+    report = Report(usage, whole[0]["finish_reason"], head.id, left_out, model=head.model)
     unknown = unknown_fields("answer", body, MANIFEST.read_fields, MANIFEST.ignored_fields)
     return Answered(head.completion(whole, usage), report, unknown)
 

@@ -61,7 +61,7 @@ class AnswerReader(EventStream):
         pieces: list[Piece] = []
         if self._head is None:
             self._head = call.head_of(answer, self._job, HttpResponse(200, self._headers))
-            self.told.provider_request_id = self._head.id
+            self.told.provider_request_id, self.told.model = self._head.id, self._head.model
             pieces.append(Piece(self._head.chunk({"role": "assistant", "content": ""}), False))
         if isinstance(answer.get("usageMetadata"), Mapping):
             self.told.usage = usage_of(answer["usageMetadata"])

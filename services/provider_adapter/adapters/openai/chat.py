@@ -50,6 +50,7 @@ def parse(response: HttpResponse, dialect: Dialect) -> Answered:
         finish_reason=text_of(choices[0].get("finish_reason")),
         provider_request_id=response.headers.get(dialect.request_id) or text_of(body.get("id")),
         reported_cost=cost_of(body.get("usage")),
+        model=text_of(body.get("model")),
     )
     return Answered(response.body, report, _unknown_in(body, choices, dialect))
 
@@ -98,6 +99,7 @@ class _Choice(msgspec.Struct):
 class _Chunk(msgspec.Struct):
     choices: list[_Choice] | None = None
     id: Any = None
+    model: Any = None
     usage: Any = None
     error: Any = None
 
@@ -131,6 +133,8 @@ class ChunkReader(EventStream):
             self.told.usage, self.told.reported_cost = usage_of(chunk.usage), cost_of(chunk.usage)
         if not self.told.provider_request_id:
             self.told.provider_request_id = text_of(chunk.id)
+        if not self.told.model:
+            self.told.model = text_of(chunk.model)
         choices = chunk.choices or ()
         token = False
         for choice in choices:

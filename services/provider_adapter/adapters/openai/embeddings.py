@@ -25,6 +25,7 @@ class _Vectors(msgspec.Struct):
     data: list[_Vector]
     usage: Any = None
     id: Any = None
+    model: Any = None
 
 
 _vectors = msgspec.json.Decoder(_Vectors)
@@ -52,7 +53,8 @@ def parse(response: HttpResponse, job: Job, dialect: Dialect) -> Answered:
     shallow = msgspec.json.decode(response.body, type=dict[str, msgspec.Raw])
     names = {name: None for name in shallow if name not in ("data", "usage")} | {"usage": body.usage}
     unknown = unknown_fields("embedding", names, dialect.read_fields, dialect.ignored_fields)
-    report = Report(usage_of(body.usage), provider_request_id=request_id, reported_cost=cost_of(body.usage))
+    cost, model = cost_of(body.usage), text_of(body.model)
+    report = Report(usage_of(body.usage), provider_request_id=request_id, reported_cost=cost, model=model)
     return Answered(response.body, report, unknown)
 
 
