@@ -15,6 +15,7 @@ from pathlib import Path
 
 from libs.host.certificates import LOOK_S, OwnCertificates
 from libs.host.embedded_postgres import EmbeddedPostgres
+from libs.host.exporting import Export, Exporting, Silence, exporting
 from libs.host.hosted import Builder, Context
 from libs.host.placement import Placement
 from libs.host.ticker import Ticker
@@ -26,6 +27,7 @@ from libs.rpc.callers import CALLERS
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
+from libs.telemetry import spans
 
 STRANGERS_DEADLINE_S = 30.0
 CALL_LIMIT = 2000
@@ -47,13 +49,17 @@ class Host:
         *,
         world: World | None = None,
         before_ready: Sequence[BeforeReady] = (),
+        export: Export = exporting,
     ) -> None:
-        """`before_ready` steps run when every context is at work and before anybody is told (apply a catalogue)."""
+        """`before_ready` steps run when every context is at work and before anybody is told (apply a catalogue).
+        `export` begins to send traces and metrics."""
         self.placement = placement
         self.env: dict[str, str] = dict(env)
         self._builders = builders
         self._world = world or real_world()
         self._before_ready = before_ready
+        self._export = export
+        self._exporting: Exporting = Silence()
         self._registry = LoopbackRegistry()
         self._postgres: EmbeddedPostgres | None = None
         self._certificates: OwnCertificates | None = None
@@ -77,6 +83,7 @@ class Host:
     async def start(self) -> None:
         """Return when every context serves. On any failure call `stop`, which undoes what was done."""
         self.env["POINTSMAN_DATA"] = str(self.placement.data)
+        self._begin_exporting()
         if self.placement.tls is not None:
             self._certificates = OwnCertificates(self.placement.tls, self.placement.contexts, self._world.clock)
             self._keep("host.certificates", self._certificates.look, LOOK_S)
@@ -131,6 +138,16 @@ class Host:
             await self._guarded(f"stopping {watch.name}", watch.stop())
         if self._postgres is not None:
             await self._guarded("stopping the database", self._postgres.stop())
+        if self._exporting.tracer is not None:
+            spans.PROCESS.use(None)
+        await self._guarded("sending the rest of traces and metrics", self._exporting.stop())
+
+    def _begin_exporting(self) -> None:
+        """Before channels and servers are made, which look once whose spans they make."""
+        self._exporting = self._export(self.env, self.placement.contexts)
+        spans.PROCESS.use(self._exporting.tracer or spans.installed_tracer())
+        if self._exporting.interval_s is not None:
+            self._keep("host.metrics", self._exporting.send, self._exporting.interval_s)
 
     def _admission(self) -> KeyAdmission | None:
         """What asks the callers of public ports for a key, which the edge recognises."""

@@ -24,7 +24,6 @@ from services.capacity.servicer import CapacityServicer, UseCases
 from services.capacity.settings import Settings
 from services.capacity.store.memory import MemoryCapacityStore
 from services.capacity.store.postgres import PostgresCapacityStore
-from services.capacity.store.valkey import ValkeyCapacityStore, connect
 
 SCHEMA = "capacity"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
@@ -43,6 +42,9 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
             await migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
 
     if settings.redis_url:
+        # Its client takes the OpenTelemetry SDK along wherever that is installed: nobody loads either for nothing.
+        from services.capacity.store.valkey import ValkeyCapacityStore, connect
+
         client = connect(settings.redis_url, settings.redis_timeout_s)
         store = ValkeyCapacityStore(client, store, timedelta(seconds=settings.ttl_max_s))
     return assemble(store, settings, world, migration)
