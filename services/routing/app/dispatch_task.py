@@ -18,6 +18,7 @@ from services.routing.domain.attempts import fault, last_start
 from services.routing.domain.availability import gate_in_words
 from services.routing.domain.decision import AlertDraft, Decision, HealthView, Inputs, Verdict
 from services.routing.domain.doubt import next_number, token_of
+from services.routing.domain.lengths import as_made
 from services.routing.domain.rounds import RoundOutcome, make_round, round_key
 from services.routing.domain.task import Attempt, AttemptState, Task
 from services.routing.ports import Refused, Reserved, Write
@@ -146,7 +147,7 @@ def _attempt(task: Task, placed: Placed, inputs: Inputs, lease: Reserved, now: d
         channel_epoch=inputs.channel_health.get(supply.channel, HealthView()).epoch,
         supply_epoch=inputs.supply_health.get(supply.id, HealthView()).epoch,
         catalog_revision=inputs.catalog_revision,
-        input=dict(decision.input),
+        input=dict(as_made(supply, decision.input)),
         reserved_at=now,
         rule=decision.rule,
         requested_profile=decision.requested_profile,

@@ -13,6 +13,7 @@ from services.routing.domain.availability import occupied, unseen_capacity
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.catalog import Catalog, Channel, Model, Supply
 from services.routing.domain.decision import CapacityView, HealthView, Inputs
+from services.routing.domain.lengths import as_made
 from services.routing.domain.offer import offer_of
 from services.routing.domain.request_facts import billing_mode
 from services.routing.domain.task import Task
@@ -132,5 +133,6 @@ def _not_before(task: Task) -> dict[str, datetime]:
 def _to_price(catalog: Catalog, model: Model, task: Task) -> tuple[str, str, list[Priced]]:
     """(kind, billing mode, candidates) as the port `Quotes` asks for them."""
     sent = inputs_to_quote(model, catalog.rules, task.request.input)
-    priced = [Priced(catalog.supplies[key], given) for key, given in sent.items() if key in catalog.supplies]
+    known = ((catalog.supplies[key], given) for key, given in sent.items() if key in catalog.supplies)
+    priced = [Priced(supply, as_made(supply, given)) for supply, given in known]
     return str(model.kind), billing_mode(model.kind, task.request.billing_mode), priced

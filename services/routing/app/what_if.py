@@ -9,6 +9,7 @@ from services.routing.app.desk import Desk
 from services.routing.domain.alternative import Alternative, PriceList, PriceSwap, altered
 from services.routing.domain.candidates import inputs_to_quote
 from services.routing.domain.decision import Decision, Inputs, QuoteView, Verdict
+from services.routing.domain.lengths import as_made
 from services.routing.domain.request_facts import billing_mode
 from services.routing.domain.rounds import RoundOutcome, RoundQuery, SelectionRound
 from services.routing.domain.selection import select
@@ -84,6 +85,7 @@ async def _quoted(desk: Desk, inputs: Inputs, prices: PriceList) -> Mapping[str,
     """What every bound Supply would cost, by cost_quote's word."""
     model, request = inputs.model, inputs.request
     sent = inputs_to_quote(model, inputs.rules, request.input)
-    priced = [Priced(inputs.supplies[key], given) for key, given in sent.items() if key in inputs.supplies]
+    known = ((inputs.supplies[key], given) for key, given in sent.items() if key in inputs.supplies)
+    priced = [Priced(supply, as_made(supply, given)) for supply, given in known]
     mode = billing_mode(model.kind, request.billing_mode)
     return await desk.quotes.quote_under(str(model.kind), mode, priced, prices, inputs.now)

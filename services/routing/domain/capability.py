@@ -7,7 +7,7 @@ One table serves both: a Supply's `capabilities` and a model's `limits` have the
 | `inputs: {reference_images: 9}` | number of materials; a material that the mapping does not name admits 0 | no limit |
 | `inputs: {clips: 64}` and no references | whether there are clips: what joins films draws nothing | no limit |
 | `resolutions`, `ratios`, `sizes`, `voices`, `tasks` | the named choice, if one was made | no limit |
-| `duration_s: {min, max}` | seconds asked for | no limit |
+| `duration_s: {min, max, lengths}` | seconds asked for; of `lengths` the longest is a limit too | no limit |
 | `n_max`, `max_characters`, `max_batch`, `context_tokens`, `max_output_tokens` | an amount | no limit |
 | `dimensions` | the size of vectors, one or a list | no limit |
 | `features` | abilities needed; one that the list does not name is not there | no limit |
@@ -102,6 +102,8 @@ def _duration(bounds: Mapping[str, Any], facts: Facts) -> Iterator[Misfit]:
     if seconds is None:
         return
     low, high = bounds.get("min"), bounds.get("max")
+    if lengths := bounds.get("lengths"):
+        high = min(lengths[-1], lengths[-1] if high is None else high)
     if (low is not None and seconds < low) or (high is not None and seconds > high):
         yield Misfit("duration_s", f"{seconds:g} s", _span(low, high))
 

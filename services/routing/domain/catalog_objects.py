@@ -212,7 +212,15 @@ def _check_duration(reader: SpecReader) -> None:
     low, high = bounds.number("min", 0.0, high=DAY_S), bounds.number("max", DAY_S, high=DAY_S)
     if high < low:
         bounds.fault("max", f"must not be below min ({low:g})")
+    lengths = bounds.anything("lengths")
+    if lengths is not None and not _are_lengths(lengths):
+        bounds.fault("lengths", "must be a list of whole numbers of seconds above 0, the shortest first")
     bounds.close()
+
+
+def _are_lengths(value: Any) -> bool:
+    whole = isinstance(value, list) and all(type(length) is int and length > 0 for length in value)
+    return whole and bool(value) and value == sorted(set(value))
 
 
 def _check_dimensions(reader: SpecReader) -> None:

@@ -92,6 +92,7 @@ def test_a_name_that_leads_nowhere_is_a_fault_with_its_path(edit, fault):
         (put("models", 1, "bindings", 0, "supply", to="ark-main/seedance"), "makes video, the model is of kind image"),
         (put("models", 0, "profile", to="900"), "is for profile '933', the model has '900'"),
         (put("models", 0, "limits", "duration_s", "max", to=2), "must not be below min (4)"),
+        (put("models", 0, "limits", "duration_s", "lengths", to=[8, 5]), "must be a list of whole numbers of seconds"),
         (put("supplies", 0, "colour", to="red"), "supplies[0].colour: is not a known field; known are admin, "),
         (put("supplies", 0, "kind", to="film"), "must not be 'film'; one of video, image, chat"),
         (put("supplies", 0, "capabilities", "sizes", to=["1x1"]), "capabilities.sizes: is not a known field"),
