@@ -280,8 +280,7 @@ async def test_a_call_that_only_waits_stalls():
 
 
 async def test_tries_that_burn_no_attempt_stall_a_call_like_waiting():
-    """SYN-3, SYN-5: providers that hold a request for a while and then answer 429 cannot hang a caller beyond the window,
-    however many there are to move on to at once."""
+    """SYN-3, SYN-5: providers that hold a request and then answer 429 cannot hang a caller beyond the window."""
     async with house(quota_full="wait", stall_window_s=5, total_timeout_s=100) as play:
         for name in ("a/talk", "b/talk"):
             play.script(name, *[Then(BUSY, after_s=3.0)] * 40)

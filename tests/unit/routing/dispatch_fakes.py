@@ -152,8 +152,6 @@ class FakeQuotes:
 
     effect: Effect = no_effect
     amounts: dict[str, Decimal] = field(default_factory=dict)
-    rate: Decimal | None = None
-    """For each second of the input that is priced."""
     revision: int | None = None
     """The catalogue revision whose rules are known; None = always the one asked for."""
     views: dict[str, QuoteView] = field(default_factory=dict)
@@ -170,8 +168,6 @@ class FakeQuotes:
         if self.revision is not None and self.revision > revision:
             raise Fault.of("revision_conflict", "newer prices are in force")
         await self.effect("quotes.quote")
-        if self.rate is not None:
-            return {item.supply.id: QuoteView(self.rate * Decimal(item.input["duration_s"])) for item in candidates}
         return {
             item.supply.id: self.views.get(item.supply.id) or QuoteView(self.amounts.get(item.supply.id, Decimal(1)))
             for item in candidates
