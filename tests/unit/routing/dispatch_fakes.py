@@ -60,8 +60,7 @@ class FakeCapacity:
     highest: dict[str, int] = field(default_factory=dict)
     applied: list[dict[str, HealthView]] = field(default_factory=list)
     renewed: list[str] = field(default_factory=list)
-    tokens: dict[str, int] = field(default_factory=dict)
-    """By lease, what was set aside of the windows of tokens."""
+    tokens: dict[str, int] = field(default_factory=dict)  # by lease, what was set aside of the windows of tokens
     told: dict[str, Feedback] = field(default_factory=dict)
     """By lease, what its release said."""
     away: Fault | None = None
@@ -77,8 +76,7 @@ class FakeCapacity:
 
     async def held(self) -> Sequence[tuple[str, datetime]]:
         """Leases in force, as if taken with the last renewal."""
-        ttl = timedelta(seconds=self.ttl_s)
-        now = self.clock.now()
+        ttl, now = timedelta(seconds=self.ttl_s), self.clock.now()
         return [(key, self.taken.get(key, until - ttl)) for key, (_, until) in self.leases.items() if until > now]
 
     async def snapshot(
@@ -152,6 +150,7 @@ class FakeQuotes:
 
     effect: Effect = no_effect
     amounts: dict[str, Decimal] = field(default_factory=dict)
+    rate: Decimal | None = None  # for each second, in place of them
     revision: int | None = None
     """The catalogue revision whose rules are known; None = always the one asked for."""
     views: dict[str, QuoteView] = field(default_factory=dict)
@@ -168,10 +167,11 @@ class FakeQuotes:
         if self.revision is not None and self.revision > revision:
             raise Fault.of("revision_conflict", "newer prices are in force")
         await self.effect("quotes.quote")
-        return {
-            item.supply.id: self.views.get(item.supply.id) or QuoteView(self.amounts.get(item.supply.id, Decimal(1)))
-            for item in candidates
-        }
+        return {item.supply.id: self.views.get(item.supply.id) or QuoteView(self._amount(item)) for item in candidates}
+
+    def _amount(self, item: Priced) -> Decimal:
+        fixed = self.amounts.get(item.supply.id, Decimal(1))
+        return self.rate * item.input["duration_s"] if self.rate else fixed
 
     async def quote_under(
         self, kind: str, billing_mode: str, candidates: Sequence[Priced], prices: PriceList, at: datetime

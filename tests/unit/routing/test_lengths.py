@@ -1,6 +1,5 @@
 """How long a Supply makes a clip, and that nothing else is priced and sent."""
 
-from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -8,11 +7,9 @@ import pytest
 
 from services.routing.domain.capability import misfits
 from services.routing.domain.catalog import Kind, Supply
-from services.routing.domain.decision import QuoteView
 from services.routing.domain.lengths import as_made
 from services.routing.domain.request_facts import facts_of
-from services.routing.ports import Priced
-from tests.unit.routing.dispatch_fakes import FakeQuotes, stage
+from tests.unit.routing.dispatch_fakes import stage
 from tests.unit.routing.dispatch_offers import catalog, supply
 
 FIXED = {"duration_s": {"min": 4, "max": 12, "lengths": [4, 8, 12]}}
@@ -50,23 +47,13 @@ def test_the_longest_of_the_lengths_is_a_limit() -> None:
     assert not misfits(FIXED, facts)
 
 
-class QuotesBySecond(FakeQuotes):
-    """0.20 for each second of the input that is priced."""
-
-    async def quote(
-        self, kind: str, billing_mode: str, candidates: Sequence[Priced], revision: int
-    ) -> Mapping[str, QuoteView]:
-        """As said."""
-        return {item.supply.id: QuoteView(Decimal("0.20") * item.input["duration_s"]) for item in candidates}
-
-
 @pytest.mark.parametrize(
     ("offered", "cost", "seconds"), [(supply("a/clip"), "1.00", 5), (supply("b/clip", capabilities=FIXED), "1.60", 8)]
 )
 async def test_the_length_that_is_made_is_quoted_and_sent(offered: Supply, cost: str, seconds: int) -> None:
     """COST-1, COST-6: what a Supply will charge for is what it is compared by and sent."""
     play = stage(offers=catalog(offered))
-    play.desk.quotes = QuotesBySecond()
+    play.quotes.rate = Decimal("0.20")
     await play.submit("t", input={"prompt": "x", "duration_s": 4.1})
     await play.work()
     (attempt,) = (await play.task("t")).attempts
