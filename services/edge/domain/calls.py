@@ -204,6 +204,8 @@ def place_of(pointer: str, renamed: Renamed | None) -> str:
     """
     if pointer == "/options/timeout":
         return "/options/timeout_s"
+    if renamed is not None and pointer == "/input":
+        return ""
     if renamed is None or not pointer.startswith("/input/"):
         return pointer
     name, slash, rest = pointer.removeprefix("/input/").partition("/")

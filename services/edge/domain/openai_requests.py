@@ -15,10 +15,12 @@ from services.edge.domain.json_values import Reader
 
 TOP: Renamed = {}
 """In these bodies the fields of the input stand at the top, under their own names."""
-SPEECH: Renamed = {"text": "input"}
+SPEECH: Renamed = {"text": "input", "format": "response_format"}
 WHOLE = "must be false: this answer comes whole; POST /v1/chat/completions streams"
 IMAGE_FORMATS = ("url", "b64_json")
 VECTOR_FORMATS = ("float", "base64")
+SPEECH_FORMAT = "mp3"
+"""OpenAI's, where none is named."""
 SUPPLYS_OWN = "is not served: it is the supply's own choice"
 NOT_SERVED: Mapping[str, Mapping[str, str]] = {
     "image": {
@@ -31,12 +33,15 @@ NOT_SERVED: Mapping[str, Mapping[str, str]] = {
         "partial_images": "is not served: pictures come whole",
     },
     "speech": {
-        "response_format": f"{SUPPLYS_OWN}; the answer tells its media type",
-        "speed": SUPPLYS_OWN,
-        "instructions": SUPPLYS_OWN,
-        "stream_format": "is not served: speech comes whole",
+        "instructions": f"{SUPPLYS_OWN}; `voice` and `speed` are served",
+        "stream_format": "must be audio: speech comes whole",
     },
 }
+DONE_ANYWAY: Mapping[str, Mapping[str, bytes]] = {
+    "image": {"quality": b'"auto"', "background": b'"auto"', "moderation": b'"auto"', "size": b'"auto"'},
+    "speech": {"stream_format": b'"audio"'},
+}
+"""Words of OpenAI's, as JSON, that ask for what is done without them: the supply's own choice, sound as its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +90,23 @@ def read_image(fields: Fields, headers: Mapping[str, str]) -> tuple[CallOrder, s
 
 
 def read_speech(fields: Fields, headers: Mapping[str, str]) -> CallOrder:
-    """A body of /v1/audio/speech; its `input` is the text."""
-    reader = _whole_reader("speech", fields, "input")
-    if reader.has("text"):
-        reader.refuse("text", "is called `input` here")
+    """A body of /v1/audio/speech; its `input` is the text, its `response_format` the format, mp3 where none is said."""
+    reader = _whole_reader("speech", fields, "input", "format", "response_format")
+    for name, called in SPEECH.items():
+        if reader.has(name):
+            reader.refuse(name, f"is called `{called}` here")
     text = reader.text("input", required=True, longest=1 << 20)
+    form = reader.text("response_format") or SPEECH_FORMAT
     options = read_options(reader, headers)
-    fields["text"] = msgspec.Raw(msgspec.json.encode(text))
+    fields |= {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in (("text", text), ("format", form))}
     return order(reader, "speech", fields, options, SPEECH)
 
 
 def _whole_reader(kind: str, fields: Fields, *names: str) -> Reader:
     """The fields of the door; `user` is taken and goes no further, since no provider of these kinds is told of it."""
+    for name, word in DONE_ANYWAY[kind].items():
+        if bytes(fields.get(name, b"")) == word:
+            del fields[name]
     absent = NOT_SERVED[kind]
     reader = Reader(own(fields, "model", "options", "user", "stream", "text", *names, *absent))
     reader.text("user")

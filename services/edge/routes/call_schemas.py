@@ -67,15 +67,19 @@ IMAGE = _body(
             "description": "url: an artifact, read with the same key.",
         },
         "user": {"type": "string", "description": "Taken, and told to nobody."},
+        **{name: {"enum": ["auto"], "description": "The supply's own choice."} for name in ("quality", "background")},
+        "moderation": {"enum": ["auto"], "description": "The supply's own."},
     },
 )
 SPEECH = _body(
     input_schemas.SPEECH,
     {
         "input": {"type": "string", "description": "What is to be said; the model says how long it may be."},
+        "response_format": {**input_schemas.SPEECH["properties"]["format"], "default": "mp3"},
+        "stream_format": {"enum": ["audio"], "description": "Sound comes as its bytes, whole."},
         "user": {"type": "string", "description": "Taken, and told to nobody."},
     },
-    without=("text",),
+    without=("text", "format"),
 )
 SPEECH["required"] = ["model", "input"]
 OCR = _body(input_schemas.OCR, {})

@@ -123,6 +123,16 @@ SPEECH: dict[str, Any] = {
     "properties": {
         "text": _text("What is to be said; the model says how long it may be."),
         "voice": _text("For example alloy; the model says which. Absent: the provider's own choice."),
+        "format": {
+            "enum": ["mp3", "opus", "aac", "flac", "wav", "pcm"],
+            "description": "How the sound is packed; the model says which. Absent: mp3.",
+        },
+        "speed": {
+            "type": "number",
+            "minimum": 0.25,
+            "maximum": 4,
+            "description": "1 is the voice's own pace, which is that of an absent one.",
+        },
     },
 }
 CHAT: dict[str, Any] = {

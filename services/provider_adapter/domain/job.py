@@ -5,7 +5,7 @@ Inputs (all optional unless said):
   resolution, ratio, audio (true or false), seed, real_person; or clips[], narration[] (null where a clip has none),
   subtitles[] (texts, one a clip, or {start_s, end_s, text}), real_person
 - image: prompt (required), reference_images[], size, n, seed
-- speech: text (required), voice
+- speech: text (required), voice, format, speed
 - ocr: image (required, a material), task
 - chat, embedding: as OpenAI's chat.completions and embeddings
 
@@ -102,7 +102,7 @@ class Job:
 
     def whole(self, name: str) -> int | None:
         """A whole number, None when absent."""
-        value = self._number(name)
+        value = self.number(name)
         if value is None:
             return None
         if value != int(value):
@@ -111,7 +111,7 @@ class Job:
 
     def seconds_up(self, name: str) -> int | None:
         """Seconds rounded up to whole ones, None when absent: what comes is never shorter than what was asked."""
-        value = self._number(name)
+        value = self.number(name)
         return None if value is None else math.ceil(value)
 
     def flag(self, name: str) -> bool | None:
@@ -127,7 +127,8 @@ class Job:
         if given:
             raise Fault.invalid(*((f"/input/{name}", f"has no word at {whose}: leave it out") for name in given))
 
-    def _number(self, name: str) -> float | None:
+    def number(self, name: str) -> float | None:
+        """A number, None when absent."""
         value = self.input.get(name)
         if value is None:
             return None

@@ -6,7 +6,7 @@ One table serves both: a Supply's `capabilities` and a model's `limits` have the
 |---|---|---|
 | `inputs: {reference_images: 9}` | number of materials; a material that the mapping does not name admits 0 | no limit |
 | `inputs: {clips: 64}` and no references | whether there are clips: what joins films draws nothing | no limit |
-| `resolutions`, `ratios`, `sizes`, `voices`, `tasks` | the named choice, if one was made | no limit |
+| `resolutions`, `ratios`, `sizes`, `voices`, `formats`, `tasks` | the named choice, if one was made | no limit |
 | `duration_s: {min, max, lengths}` | seconds asked for; of `lengths` the longest is a limit too | no limit |
 | `n_max`, `max_characters`, `max_batch`, `context_tokens`, `max_output_tokens` | an amount | no limit |
 | `dimensions` | the size of vectors, one or a list | no limit |
@@ -21,7 +21,14 @@ from typing import Any
 from services.routing.domain.catalog import Kind, Spec
 from services.routing.domain.request_facts import REFERENCE_LISTS, Facts
 
-CHOICES = {"resolution": "resolutions", "ratio": "ratios", "size": "sizes", "voice": "voices", "task": "tasks"}
+CHOICES = {
+    "resolution": "resolutions",
+    "ratio": "ratios",
+    "size": "sizes",
+    "voice": "voices",
+    "format": "formats",
+    "task": "tasks",
+}
 AMOUNTS: Mapping[str, tuple[str, str, str]] = {
     # amount: (field of the declaration, field of the input, noun)
     "n": ("n_max", "n", "images"),

@@ -62,7 +62,7 @@ TEXT_LISTS = {
     Kind.CHAT: ("features", "parameters"),
     Kind.EMBEDDING: (),
     Kind.OCR: ("tasks",),
-    Kind.SPEECH: ("voices",),
+    Kind.SPEECH: ("voices", "formats", "features"),
 }
 COUNTS = {
     Kind.VIDEO: (),

@@ -23,6 +23,9 @@ BILLING_MODES = frozenset({*DEFAULT_BILLING_MODES.values(), "per_request"})
 DEGRADATIONS = frozenset({"strict", "best_effort"})
 PRIORITIES = frozenset({"high", "normal", "low"})
 OCR_TASKS = ("recognize_text", "parse_layout")
+SOUND_FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")
+"""Those of OpenAI's interface; which of them there are is each Supply's `formats`."""
+SLOWEST, FASTEST = 0.25, 4.0
 
 
 def complaints(kind: Kind, given: Mapping[str, Any]) -> list[Complaint]:
@@ -121,6 +124,16 @@ def _size(pointer: str, value: Any) -> Iterator[Complaint]:
 def _task(pointer: str, value: Any) -> Iterator[Complaint]:
     if value not in OCR_TASKS:
         yield pointer, f"must be one of {', '.join(OCR_TASKS)}"
+
+
+def _format(pointer: str, value: Any) -> Iterator[Complaint]:
+    if value not in SOUND_FORMATS:
+        yield pointer, f"must be one of {', '.join(SOUND_FORMATS)}"
+
+
+def _speed(pointer: str, value: Any) -> Iterator[Complaint]:
+    if not _is_number(value) or not SLOWEST <= value <= FASTEST:
+        yield pointer, f"must be a number between {SLOWEST:g} and {FASTEST:g}"
 
 
 def _mapping(pointer: str, value: Any) -> Iterator[Complaint]:
@@ -295,7 +308,7 @@ FIELDS: Mapping[Kind, Mapping[str, Check]] = {
     },
     Kind.EMBEDDING: {"input": _texts, "dimensions": _count, "encoding_format": _text, "user": _text},
     Kind.OCR: {"image": _material, "task": _task},
-    Kind.SPEECH: {"text": _text, "voice": _text},
+    Kind.SPEECH: {"text": _text, "voice": _text, "format": _format, "speed": _speed},
 }
 REQUIRED: Mapping[Kind, tuple[str, ...]] = {
     Kind.IMAGE: ("prompt",),

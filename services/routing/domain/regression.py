@@ -71,7 +71,8 @@ def _usual_answer(supply: Supply) -> Case:
 def _usual(supply: Supply) -> Iterator[tuple[str, dict[str, Any]]]:
     said = supply.capabilities
     if supply.kind is Kind.SPEECH:
-        yield "words", {"text": SAID[: said.get("max_characters") or len(SAID)], **_first(said, "voices", "voice")}
+        spoken = _first(said, "voices", "voice") | _first(said, "formats", "format")
+        yield "words", {"text": SAID[: said.get("max_characters") or len(SAID)], **spoken}
         return
     least: dict[str, Any] = {"prompt": WORDS}
     if supply.kind is Kind.IMAGE:

@@ -45,7 +45,7 @@ class Facts:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Number of materials by input field; fields without any are left out."""
     choices: Mapping[str, str] = field(default_factory=dict)
-    """Named choices: `resolution`, `ratio`, `size`, `voice`, `task`."""
+    """Named choices: `resolution`, `ratio`, `size`, `voice`, `format`, `task`."""
     amounts: Mapping[str, float] = field(default_factory=dict)
     """Amounts: `duration_s`, `n`, `characters`, `batch`, `dimensions`, `context_tokens`, `output_tokens`."""
     features: tuple[str, ...] = ()
@@ -152,8 +152,9 @@ def _ocr(given: Mapping[str, Any]) -> Facts:
 def _speech(given: Mapping[str, Any]) -> Facts:
     return Facts(
         Kind.SPEECH,
-        choices=_named(given, "voice"),
+        choices=_named(given, "voice", "format"),
         amounts=_amounts({"characters": _size(given.get("text") or "")}),
+        features=("speed",) if given.get("speed") not in (None, 1) else (),
     )
 
 

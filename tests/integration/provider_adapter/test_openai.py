@@ -33,6 +33,21 @@ async def test_speech(rig, job) -> None:
     assert sent.result.usage["characters"] == 25
 
 
+async def test_the_format_and_the_pace_of_speech(rig, job) -> None:
+    """SYN-1: the sound is packed as asked for and said at the pace asked for; a format that the provider does not make
+    is its refusal."""
+    said = "The train leaves at nine from the platform behind the hall."
+    sizes = []
+    for speed in (1, 2.5):
+        asked = job(f"s{speed}", "speech", VOICE, text=said, format="wav", speed=speed)
+        [artifact] = (await rig.submit("dahlia", asked)).result.artifacts
+        assert artifact.media_type == "audio/wav"
+        sizes.append(artifact.size_bytes)
+    assert sizes[1] < sizes[0]
+    fault = await rig.refusal(rig.submit("dahlia", job("s", "speech", VOICE, text="x", format="flac")))
+    assert (fault.code, "wav and mp3" in fault.provider_message) == ("invalid_request", True)
+
+
 async def test_refusals(rig, job) -> None:
     """ERR-1: moderation, a voice that is not there, a missing prompt that never leaves the house."""
     moderated = await rig.refusal(rig.submit("dahlia", job("p", "image", PICTURE, prompt="[moderated]")))

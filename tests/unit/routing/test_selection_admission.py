@@ -129,7 +129,7 @@ def test_limits_are_named_beside_faults_of_shape():
         (Kind.CHAT, {"messages": [{"role": "user", "content": "hi"}], "temperature": 0.5}, "/input/messages"),
         (Kind.EMBEDDING, {"input": ["a", "b"], "dimensions": 256}, "/input/input"),
         (Kind.OCR, {"image": {"url": "https://a/b"}, "task": "recognize_text"}, "/input/image"),
-        (Kind.SPEECH, {"text": "hello", "voice": "alloy"}, "/input/text"),
+        (Kind.SPEECH, {"text": "hello", "voice": "alloy", "format": "opus", "speed": 0.25}, "/input/text"),
     ],
 )
 def test_each_kind_has_its_fields(kind, good, missing):
@@ -146,6 +146,8 @@ def test_each_kind_has_its_fields(kind, good, missing):
         (Kind.IMAGE, {"sizes": ["1x1"]}, {"prompt": "p", "size": "2x2"}, "/input/size"),
         (Kind.SPEECH, {"max_characters": 3}, {"text": "four"}, "/input/text"),
         (Kind.SPEECH, {"voices": ["alloy"]}, {"text": "t", "voice": "echo"}, "/input/voice"),
+        (Kind.SPEECH, {"formats": ["mp3", "wav"]}, {"text": "t", "format": "flac"}, "/input/format"),
+        (Kind.SPEECH, {"features": []}, {"text": "t", "speed": 1.5}, "/input/speed"),
         (Kind.EMBEDDING, {"max_batch": 1}, {"input": ["a", "b"]}, "/input/input"),
         (Kind.EMBEDDING, {"dimensions": [256]}, {"input": "a", "dimensions": 512}, "/input/dimensions"),
         (Kind.OCR, {"tasks": ["recognize_text"]}, {"image": {"url": "https://a/b"}, "task": "x"}, "/input/task"),

@@ -19,6 +19,7 @@ IMAGES = "/images/generations"
 EDITS = "/images/edits"
 SPEECH = "/audio/speech"
 DEFAULT_VOICE = "alloy"
+DEFAULT_FORMAT = "mp3"
 _USAGE = ("input_tokens", "output_tokens", "total_tokens", "input_tokens_details", "output_tokens_details")
 
 
@@ -48,12 +49,16 @@ def _image(job: Job) -> dict[str, Any]:
 
 
 def _speech(job: Job) -> dict[str, Any]:
-    return {
+    body: dict[str, Any] = {
         "model": job.model,
         "input": job.required("text"),
         "voice": job.text("voice") or DEFAULT_VOICE,
-        "response_format": "mp3",
+        "response_format": job.text("format") or DEFAULT_FORMAT,
     }
+    speed = job.number("speed")
+    if speed not in (None, 1):  # not every model takes the word
+        body["speed"] = speed
+    return body
 
 
 def _pictures(response: HttpResponse, dialect: Dialect) -> Submitted:
