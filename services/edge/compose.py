@@ -228,7 +228,7 @@ class House:
             OverseeingRoutes(self._overseen),
             RestoreRoutes(self._routing),
             BudgetRoutes(self._budgets),
-            DeskRoutes(self._desks),
+            DeskRoutes(self._desks, self._take),
             LevelRoutes(self._runs),
             PastRoutes(self._routing, self._health),
             CatalogRoutes(self._catalog, self.world.ids),

@@ -101,6 +101,17 @@ class AdmissionServicer(AdmissionServiceServicer):
                     given = await self._judge.brought(caller, struct_to_dict(redrive.input), INPUT)
                     redrive.input.CopyFrom(struct_from(given))
                 return admission_service_pb2.JudgeResponse(redrive_run=redrive)
+            case "decide":
+                decide = request.decide
+                if decide.HasField("input"):
+                    given = await self._judge.brought(caller, struct_to_dict(decide.input), INPUT)
+                    decide.input.CopyFrom(struct_from(given))
+                return admission_service_pb2.JudgeResponse(decide=decide)
+            case "submit_task":
+                task = request.submit_task
+                order = await self._judge.order(caller, judging.task_body(task))
+                task.input.CopyFrom(struct_from(order.input))
+                return admission_service_pb2.JudgeResponse(submit_task=task)
             case "invoke":
                 call = request.invoke
                 call.input = await self._judge.call(caller, call.model, call.kind, call.input)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from services.edge.domain.json_values import Reader
+from services.edge.domain.orders import INPUT, Material, materials_within
 
 DECISIONS = ("approve", "reject", "reroute", "change_input", "raise_budget", "waive", "stop")
 AMOUNT = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
@@ -47,8 +48,8 @@ class Command:
     id: str = ""
 
 
-def read_verdict(body: Reader) -> Verdict:
-    """Reads and finishes the body. Fault validation_failed."""
+def read_verdict(body: Reader) -> tuple[Verdict, tuple[Material, ...]]:
+    """(the decision, the materials that its input holds). Reads and finishes the body. Fault validation_failed."""
     budget, attempts, review_minutes = _limits(body)
     verdict = Verdict(
         decision=body.choice("decision", DECISIONS, required=True),
@@ -60,8 +61,9 @@ def read_verdict(body: Reader) -> Verdict:
         attempts=attempts,
         review_minutes=review_minutes,
     )
+    materials = tuple(materials_within(verdict.input, INPUT, body.errors))
     body.finish()
-    return verdict
+    return verdict, materials
 
 
 def _limits(body: Reader) -> tuple[tuple[str, str] | None, int, int]:

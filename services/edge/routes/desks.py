@@ -1,9 +1,11 @@
 """/v1/operator: people's desks. Reviews that wait for a decision, and case files of what ended without a result."""
 
+from dataclasses import replace
 from typing import Any
 
 from starlette.responses import Response
 
+from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import queries, run_shapes
 from services.edge.domain.decisions import DECISIONS, read_verdict
 from services.edge.ports import Desks
@@ -48,8 +50,9 @@ CLAIM_SCHEMA: dict[str, Any] = {
 class DeskRoutes:
     """The handlers with what they need."""
 
-    def __init__(self, desks: Desks) -> None:
+    def __init__(self, desks: Desks, take_materials: TakeMaterials) -> None:
         self._desks = desks
+        self._take_materials = take_materials
 
     async def reviews(self, asked: Asked) -> Response:
         """In the order of the queue; without a status, those that wait."""
@@ -71,7 +74,9 @@ class DeskRoutes:
 
     async def decide(self, asked: Asked) -> Response:
         """The review, decided by the holder of the key."""
-        verdict = read_verdict(await read_object(asked.request, SMALL_BODY_BYTES))
+        verdict, materials = read_verdict(await read_object(asked.request, SMALL_BODY_BYTES))
+        if materials:
+            verdict = replace(verdict, input=await self._take_materials(asked.caller, verdict.input, materials))
         return answer(await self._desks.decide(asked.path("review_id"), asked.caller.key_id, verdict))
 
     async def dead_letters(self, asked: Asked) -> Response:
@@ -110,7 +115,8 @@ class DeskRoutes:
             Operation(
                 "decideReview", "POST", f"{at}/reviews/{{review_id}}/decide", self.decide, "Decide a review, once.",
                 OPERATORS, answer=run_shapes.Review, takes=DECIDE_SCHEMA, types=frozenset({JSON}),
-                codes=("malformed_request", "not_found", "conflict", "validation_failed"),
+                codes=("malformed_request", "not_found", "conflict", "validation_failed", "url_not_allowed",
+                       "material_unreachable"),
             ),
             Operation(
                 "listDeadLetters", "GET", f"{at}/dead-letters", self.dead_letters,

@@ -7,6 +7,7 @@ from google.protobuf.json_format import MessageToDict
 from libs.kernel.canonical import digest
 from libs.rpc.values import struct_from, struct_to_dict
 from pointsman.edge.v1 import key_pb2
+from pointsman.routing.v1 import routing_service_pb2
 from pointsman.runs.v1 import runs_service_pb2
 from services.edge.app.authenticate import Caller
 from services.edge.domain.keys import Scope
@@ -28,6 +29,11 @@ def order_body(request: runs_service_pb2.CreateRunRequest) -> dict[str, Any]:
     if request.HasField("production"):
         body["production"] = struct_to_dict(request.production)
     return body
+
+
+def task_body(request: routing_service_pb2.SubmitTaskRequest) -> dict[str, Any]:
+    """What of a Task is judged, as `POST /v1/runs` takes it."""
+    return {"model": request.model, "input": struct_to_dict(request.input)}
 
 
 def put_order(request: runs_service_pb2.CreateRunRequest, order: Order) -> None:

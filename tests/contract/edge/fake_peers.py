@@ -34,6 +34,7 @@ class FakeRouting(FakeCalls):
         super().__init__()
         self.tasks: dict[str, task_pb2.Task] = {}
         self.alerts: list[alert_pb2.Alert] = []
+        self.submitted: list[routing_service_pb2.SubmitTaskRequest] = []
         self.resolved: list[Any] = []
         self.restored: list[Any] = []
         self.supposed: list[Any] = []
@@ -86,6 +87,11 @@ class FakeRouting(FakeCalls):
         if task is None or request.tenant not in ("", task.tenant):
             raise Fault.of("not_found", f"task {request.task_id!r} does not exist")
         return task
+
+    async def SubmitTask(self, request: Any, context: Any) -> Any:
+        """Taken."""
+        self.submitted.append(request)
+        return routing_service_pb2.SubmitTaskResponse(task=task_pb2.Task(id=request.request_id))
 
     async def GetTask(self, request: Any, context: Any) -> Any:
         """By id."""

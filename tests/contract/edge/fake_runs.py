@@ -10,7 +10,13 @@ from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
 from libs.rpc.identity import current_identity
 from pointsman.common.v1 import artifact_pb2
-from pointsman.runs.v1 import dead_letter_service_pb2, review_service_pb2, run_pb2, runs_service_pb2
+from pointsman.runs.v1 import (
+    dead_letter_service_pb2,
+    review_pb2,
+    review_service_pb2,
+    run_pb2,
+    runs_service_pb2,
+)
 from pointsman.runs.v1.dead_letter_service_pb2_grpc import DeadLetterServiceServicer
 from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceServicer
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceServicer
@@ -230,7 +236,10 @@ class FakeRuns(RunsServiceServicer):
 
 
 class FakeReviews(ReviewServiceServicer):
-    """A desk on which nothing lies."""
+    """A desk on which nothing lies but `q1`, which is decided as often as somebody wants."""
+
+    def __init__(self) -> None:
+        self.decided: list[review_service_pb2.DecideRequest] = []
 
     async def ListReviews(self, request: Any, context: Any) -> Any:
         """None."""
@@ -245,8 +254,11 @@ class FakeReviews(ReviewServiceServicer):
         raise Fault.of("not_found", f"review {request.review_id!r} does not exist")
 
     async def Decide(self, request: Any, context: Any) -> Any:
-        """There is none."""
-        raise Fault.of("not_found", f"review {request.review_id!r} does not exist")
+        """Of `q1` alone."""
+        if request.review_id != "q1":
+            raise Fault.of("not_found", f"review {request.review_id!r} does not exist")
+        self.decided.append(request)
+        return review_service_pb2.DecideResponse(review=review_pb2.Review(id="q1", state="REVIEW_STATE_DECIDED"))
 
 
 class FakeDeadLetters(DeadLetterServiceServicer):

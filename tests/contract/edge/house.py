@@ -50,6 +50,7 @@ class EdgeHouse:
     catalog: FakeCatalog = field(default_factory=FakeCatalog)
     health: FakeHealth = field(default_factory=FakeHealth)
     capacity: FakeCapacity = field(default_factory=FakeCapacity)
+    reviews: FakeReviews = field(default_factory=FakeReviews)
     callbacks: FakeCallbacks = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +93,7 @@ async def edge_house(folder: Path, fetcher: Fetcher | None = None, **settings: A
     house = EdgeHouse(context, world, clock, blobs, metrics, channels)
     server = RpcServer(registry=registry, metrics=metrics)
     server.add(lambda s: add_RunsServiceServicer_to_server(house.runs, s))
-    server.add(lambda s: add_ReviewServiceServicer_to_server(FakeReviews(), s))
+    server.add(lambda s: add_ReviewServiceServicer_to_server(house.reviews, s))
     server.add(lambda s: add_DeadLetterServiceServicer_to_server(FakeDeadLetters(), s))
     server.add(lambda s: add_CallbackServiceServicer_to_server(house.callbacks, s))
     server.add(lambda s: add_RoutingServiceServicer_to_server(house.routing, s))

@@ -27,7 +27,8 @@ from pointsman.health.v1 import health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub, add_HealthServiceServicer_to_server
 from pointsman.routing.v1 import routing_service_pb2
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
-from pointsman.runs.v1 import runs_service_pb2
+from pointsman.runs.v1 import review_pb2, review_service_pb2, runs_service_pb2
+from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceStub, add_ReviewServiceServicer_to_server
 from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub, add_RunsServiceServicer_to_server
 from tests.contract.edge.house import ADMIN_KEY, EdgeHouse
 from tests.contract.edge.values import struct
@@ -70,6 +71,7 @@ async def port(edge: EdgeHouse) -> AsyncIterator[Port]:
     admit = KeyAdmission(edge.channels.to("edge"))
     server = RpcServer((LOOPBACK, asked), registry=registry, public=(asked,), admit=admit, metrics=Metrics())
     server.add(lambda s: add_RunsServiceServicer_to_server(edge.runs, s))
+    server.add(lambda s: add_ReviewServiceServicer_to_server(edge.reviews, s))
     server.add(lambda s: add_RoutingServiceServicer_to_server(edge.routing, s))
     server.add(lambda s: add_HealthServiceServicer_to_server(edge.health, s))
     for _, add_to_server in edge.context.registrations:
@@ -283,6 +285,42 @@ async def test_no_address_inside_is_fetched(
             [f"{root}/first_frame/url"],
         )
     assert (edge.runs.created, edge.runs.commanded, edge.routing.asked) == ([], [], [])
+
+
+def decided(**given: Any) -> review_service_pb2.DecideRequest:
+    """A decision that changes an input."""
+    decision = review_pb2.DECISION_CHANGE_INPUT
+    return review_service_pb2.DecideRequest(review_id="q1", decision=decision, decider="ann", input=struct(**given))
+
+
+def submitted(**given: Any) -> routing_service_pb2.SubmitTaskRequest:
+    """A Task of its own."""
+    return routing_service_pb2.SubmitTaskRequest(request_id="t9", tenant="owner", model="clip", input=struct(**given))
+
+
+OPERATED = [(ReviewServiceStub, "Decide", decided), (RoutingServiceStub, "SubmitTask", submitted)]
+
+
+@pytest.mark.parametrize("stub, method, bringing", OPERATED)
+async def test_what_operators_bring_is_judged_as_well(
+    edge: EdgeHouse, port: Port, stub: Any, method: str, bringing: Callable[..., Any]
+) -> None:
+    """AUTH-4: a person's new input and a Task lead nowhere inside; content is kept, every file may be brought."""
+    _, key = await edge.key("ops", "operate")
+    fault = await port.fault(stub, method, bringing(first_frame={"url": "http://127.0.0.1/a.png"}), key)
+    assert (fault.code, [error.pointer for error in fault.errors]) == ("url_not_allowed", ["/input/first_frame/url"])
+    assert places(await port.fault(stub, method, bringing(first_frame={"artifact": "0" * 64}), key)) == [
+        ("/input/first_frame/artifact", "no such artifact")
+    ]
+    assert (edge.reviews.decided, edge.routing.submitted) == ([], [])
+    theirs = await uploaded(edge, (await edge.key("owner"))[1], picture(colour=3))
+    inline = {"base64": base64.b64encode(picture()).decode(), "media_type": "image/png"}
+    await port.ask(stub, method, bringing(first_frame=inline, last_frame={"artifact": theirs}, node="shot"), key)
+    (asked,) = *edge.reviews.decided, *edge.routing.submitted
+    assert asked.input["first_frame"]["artifact"] == hashlib.sha256(picture()).hexdigest()
+    assert (asked.input["last_frame"]["artifact"], asked.input["node"]) == (theirs, "shot")
+    _, user = await edge.key("owner", "runs", "invoke")
+    assert await port.code(stub, method, bringing(), user) == "forbidden"
 
 
 async def test_no_callback_leads_inside(edge: EdgeHouse, port: Port) -> None:

@@ -14,6 +14,7 @@ from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 from tests.contract.edge.house import ADMIN_KEY, EdgeHouse
 from tests.contract.edge.test_problems import check
 from tests.contract.edge.test_runs import ORDER
+from tests.support.media import picture
 
 USER_ROUTES = [
     ("GET", "/v1/runs"), ("POST", "/v1/runs"), ("GET", "/v1/runs/r1"), ("GET", "/v1/runs/r1/join"),
@@ -273,6 +274,21 @@ async def test_the_log_tells_whose_request_was_refused(edge: EdgeHouse) -> None:
         log.removeHandler(watch)
         log.setLevel(before)
     assert [(told["tenant"], told["key_id"]) for told in seen] == [("studio", key_id)]
+
+
+async def test_a_decision_brings_no_address_inside(edge: EdgeHouse) -> None:
+    """AUTH-4: what a person changes of an input is judged as what an order brings, before anything is decided."""
+    path, change = "/v1/operator/reviews/q1/decide", {"decision": "change_input"}
+    async with edge.admin as admin:
+        inside = {**change, "input": {"node": "shot", "first_frame": {"url": "http://127.0.0.1/a.png"}}}
+        problem = check(await admin.post(path, json=inside), 422, "url_not_allowed")
+        assert [error["pointer"] for error in problem["errors"]] == ["/input/first_frame/url"]
+        assert edge.reviews.decided == []
+        blob = await edge.blobs.put(picture(), "image/png")
+        own = {**change, "input": {"node": "shot", "first_frame": {"artifact": blob.sha256}}}
+        assert (await admin.post(path, json=own)).status_code == 200
+    (asked,) = edge.reviews.decided
+    assert (asked.input["node"], asked.input["first_frame"]["artifact"]) == ("shot", blob.sha256)
 
 
 @pytest.mark.parametrize(

@@ -24,24 +24,25 @@ _sym_db = _symbol_database.Default()
 
 from pointsman.edge.v1 import key_pb2 as pointsman_dot_edge_dot_v1_dot_key__pb2
 from pointsman.routing.v1 import routing_service_pb2 as pointsman_dot_routing_dot_v1_dot_routing__service__pb2
+from pointsman.runs.v1 import review_service_pb2 as pointsman_dot_runs_dot_v1_dot_review__service__pb2
 from pointsman.runs.v1 import runs_service_pb2 as pointsman_dot_runs_dot_v1_dot_runs__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)pointsman/edge/v1/admission_service.proto\x12\x11pointsman.edge.v1\x1a\x1bpointsman/edge/v1/key.proto\x1a*pointsman/routing/v1/routing_service.proto\x1a$pointsman/runs/v1/runs_service.proto\"\xa6\x02\n\x0cJudgeRequest\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x39\n\ncreate_run\x18\x02 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x03 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x04 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x05 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x42\t\n\x07request\"\x82\x02\n\rJudgeResponse\x12\x39\n\ncreate_run\x18\x01 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x02 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x03 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x04 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x42\t\n\x07request\"/\n\rRevealRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x03(\t\"\x10\n\x0eRevealResponse2\xad\x01\n\x10\x41\x64missionService\x12J\n\x05Judge\x12\x1f.pointsman.edge.v1.JudgeRequest\x1a .pointsman.edge.v1.JudgeResponse\x12M\n\x06Reveal\x12 .pointsman.edge.v1.RevealRequest\x1a!.pointsman.edge.v1.RevealResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)pointsman/edge/v1/admission_service.proto\x12\x11pointsman.edge.v1\x1a\x1bpointsman/edge/v1/key.proto\x1a*pointsman/routing/v1/routing_service.proto\x1a&pointsman/runs/v1/review_service.proto\x1a$pointsman/runs/v1/runs_service.proto\"\x9a\x03\n\x0cJudgeRequest\x12#\n\x03key\x18\x01 \x01(\x0b\x32\x16.pointsman.edge.v1.Key\x12\x39\n\ncreate_run\x18\x02 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x03 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x04 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x05 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x12\x32\n\x06\x64\x65\x63ide\x18\x06 \x01(\x0b\x32 .pointsman.runs.v1.DecideRequestH\x00\x12>\n\x0bsubmit_task\x18\x07 \x01(\x0b\x32\'.pointsman.routing.v1.SubmitTaskRequestH\x00\x42\t\n\x07request\"\xf6\x02\n\rJudgeResponse\x12\x39\n\ncreate_run\x18\x01 \x01(\x0b\x32#.pointsman.runs.v1.CreateRunRequestH\x00\x12\x37\n\tsteer_run\x18\x02 \x01(\x0b\x32\".pointsman.runs.v1.SteerRunRequestH\x00\x12;\n\x0bredrive_run\x18\x03 \x01(\x0b\x32$.pointsman.runs.v1.RedriveRunRequestH\x00\x12\x35\n\x06invoke\x18\x04 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequestH\x00\x12\x32\n\x06\x64\x65\x63ide\x18\x05 \x01(\x0b\x32 .pointsman.runs.v1.DecideRequestH\x00\x12>\n\x0bsubmit_task\x18\x06 \x01(\x0b\x32\'.pointsman.routing.v1.SubmitTaskRequestH\x00\x42\t\n\x07request\"/\n\rRevealRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x03(\t\"\x10\n\x0eRevealResponse2\xad\x01\n\x10\x41\x64missionService\x12J\n\x05Judge\x12\x1f.pointsman.edge.v1.JudgeRequest\x1a .pointsman.edge.v1.JudgeResponse\x12M\n\x06Reveal\x12 .pointsman.edge.v1.RevealRequest\x1a!.pointsman.edge.v1.RevealResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.edge.v1.admission_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JUDGEREQUEST']._serialized_start=176
-  _globals['_JUDGEREQUEST']._serialized_end=470
-  _globals['_JUDGERESPONSE']._serialized_start=473
-  _globals['_JUDGERESPONSE']._serialized_end=731
-  _globals['_REVEALREQUEST']._serialized_start=733
-  _globals['_REVEALREQUEST']._serialized_end=780
-  _globals['_REVEALRESPONSE']._serialized_start=782
-  _globals['_REVEALRESPONSE']._serialized_end=798
-  _globals['_ADMISSIONSERVICE']._serialized_start=801
-  _globals['_ADMISSIONSERVICE']._serialized_end=974
+  _globals['_JUDGEREQUEST']._serialized_start=216
+  _globals['_JUDGEREQUEST']._serialized_end=626
+  _globals['_JUDGERESPONSE']._serialized_start=629
+  _globals['_JUDGERESPONSE']._serialized_end=1003
+  _globals['_REVEALREQUEST']._serialized_start=1005
+  _globals['_REVEALREQUEST']._serialized_end=1052
+  _globals['_REVEALRESPONSE']._serialized_start=1054
+  _globals['_REVEALRESPONSE']._serialized_end=1070
+  _globals['_ADMISSIONSERVICE']._serialized_start=1073
+  _globals['_ADMISSIONSERVICE']._serialized_end=1246
 # @@protoc_insertion_point(module_scope)

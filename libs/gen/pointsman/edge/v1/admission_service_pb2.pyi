@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from pointsman.edge.v1 import key_pb2 as _key_pb2
 from pointsman.routing.v1 import routing_service_pb2 as _routing_service_pb2
+from pointsman.runs.v1 import review_service_pb2 as _review_service_pb2
 from pointsman.runs.v1 import runs_service_pb2 as _runs_service_pb2
 import builtins as _builtins
 import sys
@@ -32,6 +33,8 @@ class JudgeRequest(_message.Message):
     STEER_RUN_FIELD_NUMBER: _builtins.int
     REDRIVE_RUN_FIELD_NUMBER: _builtins.int
     INVOKE_FIELD_NUMBER: _builtins.int
+    DECIDE_FIELD_NUMBER: _builtins.int
+    SUBMIT_TASK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def key(self) -> _key_pb2.Key:
         """Required. The key that came with it."""
@@ -52,6 +55,14 @@ class JudgeRequest(_message.Message):
     def invoke(self) -> _routing_service_pb2.InvokeRequest:
         """A synchronous call, streamed or not."""
 
+    @_builtins.property
+    def decide(self) -> _review_service_pb2.DecideRequest:
+        """A person's decision on a review."""
+
+    @_builtins.property
+    def submit_task(self) -> _routing_service_pb2.SubmitTaskRequest:
+        """A Task of its own."""
+
     def __init__(
         self,
         *,
@@ -60,12 +71,14 @@ class JudgeRequest(_message.Message):
         steer_run: _runs_service_pb2.SteerRunRequest | None = ...,
         redrive_run: _runs_service_pb2.RedriveRunRequest | None = ...,
         invoke: _routing_service_pb2.InvokeRequest | None = ...,
+        decide: _review_service_pb2.DecideRequest | None = ...,
+        submit_task: _routing_service_pb2.SubmitTaskRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "invoke", b"invoke", "key", b"key", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "decide", b"decide", "invoke", b"invoke", "key", b"key", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run", "submit_task", b"submit_task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "invoke", b"invoke", "key", b"key", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "decide", b"decide", "invoke", b"invoke", "key", b"key", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run", "submit_task", b"submit_task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["create_run", "steer_run", "redrive_run", "invoke"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["create_run", "steer_run", "redrive_run", "invoke", "decide", "submit_task"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 
@@ -81,6 +94,8 @@ class JudgeResponse(_message.Message):
     STEER_RUN_FIELD_NUMBER: _builtins.int
     REDRIVE_RUN_FIELD_NUMBER: _builtins.int
     INVOKE_FIELD_NUMBER: _builtins.int
+    DECIDE_FIELD_NUMBER: _builtins.int
+    SUBMIT_TASK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def create_run(self) -> _runs_service_pb2.CreateRunRequest:
         """A new Run."""
@@ -97,6 +112,14 @@ class JudgeResponse(_message.Message):
     def invoke(self) -> _routing_service_pb2.InvokeRequest:
         """A synchronous call, streamed or not."""
 
+    @_builtins.property
+    def decide(self) -> _review_service_pb2.DecideRequest:
+        """A person's decision on a review."""
+
+    @_builtins.property
+    def submit_task(self) -> _routing_service_pb2.SubmitTaskRequest:
+        """A Task of its own."""
+
     def __init__(
         self,
         *,
@@ -104,12 +127,14 @@ class JudgeResponse(_message.Message):
         steer_run: _runs_service_pb2.SteerRunRequest | None = ...,
         redrive_run: _runs_service_pb2.RedriveRunRequest | None = ...,
         invoke: _routing_service_pb2.InvokeRequest | None = ...,
+        decide: _review_service_pb2.DecideRequest | None = ...,
+        submit_task: _routing_service_pb2.SubmitTaskRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "invoke", b"invoke", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "decide", b"decide", "invoke", b"invoke", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run", "submit_task", b"submit_task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "invoke", b"invoke", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_run", b"create_run", "decide", b"decide", "invoke", b"invoke", "redrive_run", b"redrive_run", "request", b"request", "steer_run", b"steer_run", "submit_task", b"submit_task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["create_run", "steer_run", "redrive_run", "invoke"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["create_run", "steer_run", "redrive_run", "invoke", "decide", "submit_task"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 
