@@ -6,7 +6,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Text, cast, delete, func, insert, literal, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as insert_once
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -18,14 +19,14 @@ from libs.store.errors import LOCK_TIMEOUT, sqlstate
 from services.runs.domain.desks import DeskChanges
 from services.runs.domain.memos import Memo
 from services.runs.domain.run import MOVING_STATES, PRUNABLE_STATES, Draft, Event, Run, RunState
-from services.runs.store.codec import run_from_document, run_to_document
+from services.runs.store.codec import run_from_text, run_to_text
 from services.runs.store.numbering import number
 from services.runs.store.postgres_callbacks import write_callback
 from services.runs.store.postgres_desks import write_desks
 from services.runs.store.postgres_memos import read_memo, write_memos
 from services.runs.store.tables import run_events, run_keys, runs
 
-_WHOLE = select(runs.c.document, runs.c.production)
+_WHOLE = select(cast(runs.c.document, Text).label("document"), cast(runs.c.production, Text).label("production"))
 _LIVE = (
     "SELECT id, revision FROM runs WHERE state = ANY($1) AND state IN ('pending', 'running', 'paused')"
     " AND id > $2 AND production IS {} ORDER BY id LIMIT $3"
@@ -120,7 +121,7 @@ class PostgresRuns:
     async def _many(self, query: Any) -> list[Run]:
         async with self._database.read() as tx:
             rows = (await tx.execute(query)).all()
-        return [run_from_document(row.document, row.production) for row in rows]
+        return [run_from_text(row.document, row.production) for row in rows]
 
     async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
         """See the port."""
@@ -186,7 +187,7 @@ def _columns(run: Run) -> dict[str, Any]:
         "labels": dict(run.labels),
         "revision": run.revision,
         "last_sequence": run.last_sequence,
-        "document": run_to_document(run),
+        "document": cast(literal(run_to_text(run), Text), JSONB),
     }
 
 
@@ -203,15 +204,13 @@ async def _named(tx: AsyncConnection, run: Run, key: str, fingerprint: str) -> b
 
 
 async def _earlier(tx: AsyncConnection, tenant: str, key: str, fingerprint: str) -> Run | None:
-    joined = select(run_keys.c.fingerprint, runs.c.document, runs.c.production).join(
-        runs, runs.c.id == run_keys.c.run_id
-    )
+    joined = _WHOLE.add_columns(run_keys.c.fingerprint).join(run_keys, runs.c.id == run_keys.c.run_id)
     row = (await tx.execute(joined.where(run_keys.c.tenant == tenant, run_keys.c.key == key))).one_or_none()
     if row is None:
         return None
     if fingerprint not in (row.fingerprint, ""):
         raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
-    return run_from_document(row.document, row.production)
+    return run_from_text(row.document, row.production)
 
 
 async def _append(tx: AsyncConnection, events: Sequence[Event]) -> None:
