@@ -37,10 +37,15 @@ class Runs(Protocol):
 
     async def save(self, run: Run, drafts: Sequence[Draft], now: datetime, desks: DeskChanges) -> Run | None:
         """Replace the Run whose revision is `run.revision`, append its events, numbered without a gap, and write what
-        they change on people's desks.
+        they change on people's desks. What changed is what the drafts tell (EVENT-3).
 
         Answers the Run with its new revision and last_sequence, or None if somebody else was faster (nothing written).
         """
+        ...
+
+    async def catch_up(self, run: Run) -> None:
+        """Let what is kept beside the events of a large Run tell all that they tell, where this process left or found
+        it behind; nothing if somebody has written the Run since. What is read is the same before and after."""
         ...
 
     async def get(self, run_id: str) -> Run | None:

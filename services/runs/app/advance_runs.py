@@ -109,7 +109,12 @@ class Advance:
         return more
 
     async def _carry(self, run: Run, tasks: Told, *, rounds: int) -> Run:
-        """Decide and act until nothing follows, or somebody else was faster."""
+        """Decide and act until nothing follows."""
+        after = await self._decide_and_act(run, tasks, rounds)
+        await self._runs.catch_up(after)
+        return after
+
+    async def _decide_and_act(self, run: Run, tasks: Told, rounds: int) -> Run:
         plan = self._plans.of(run)
         told, followed = tasks, False
         for _ in range(rounds):

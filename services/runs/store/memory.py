@@ -70,6 +70,9 @@ class MemoryRuns:
             self._memos[(memo.tenant, memo.input_hash)] = codec.memo_to_document(memo)
         return self._write(replace(run, revision=run.revision + 1), drafts, now)
 
+    async def catch_up(self, run: Run) -> None:
+        """See the port. Nothing is ever behind here."""
+
     async def memo(self, tenant: str, input_hash: str, besides: str) -> Memo | None:
         """See the port."""
         document = self._memos.get((tenant, input_hash))

@@ -1,4 +1,7 @@
-"""Runs in PostgreSQL. A Run's row is its lock: whoever changes it numbers the events in the same transaction."""
+"""Runs in PostgreSQL. A Run's row is its lock: whoever changes it numbers the events in the same transaction.
+
+The document in the row of a large Run may be behind its events (`following`); what is read here never is.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,16 +20,23 @@ from libs.kernel.ids import Ids
 from libs.store.database import Database
 from libs.store.errors import LOCK_TIMEOUT, sqlstate
 from services.runs.domain.desks import DeskChanges
+from services.runs.domain.history import rebuilt
 from services.runs.domain.memos import Memo
 from services.runs.domain.run import MOVING_STATES, PRUNABLE_STATES, Draft, Event, Run, RunState
 from services.runs.store.codec import run_from_text, run_to_text
+from services.runs.store.following import written_whole
 from services.runs.store.numbering import number
 from services.runs.store.postgres_callbacks import write_callback
 from services.runs.store.postgres_desks import write_desks
 from services.runs.store.postgres_memos import read_memo, write_memos
 from services.runs.store.tables import run_events, run_keys, runs
 
-_WHOLE = select(cast(runs.c.document, Text).label("document"), cast(runs.c.production, Text).label("production"))
+_WHOLE = select(
+    runs.c.revision,
+    runs.c.last_sequence,
+    cast(runs.c.document, Text).label("document"),
+    cast(runs.c.production, Text).label("production"),
+)
 _LIVE = (
     "SELECT id, revision FROM runs WHERE state = ANY($1) AND state IN ('pending', 'running', 'paused')"
     " AND id > $2 AND production IS {} ORDER BY id LIMIT $3"
@@ -44,6 +54,8 @@ class PostgresRuns:
         self._database = database
         self._looking = database.lane(by_index=True)
         self._ids = ids
+        self._behind: set[str] = set()
+        """Runs whose documents this process left or found behind."""
 
     async def add(
         self, run: Run, drafts: Sequence[Draft], key: str, fingerprint: str, now: datetime
@@ -70,16 +82,25 @@ class PostgresRuns:
         """See the port."""
         events = number(run, drafts, self._ids.ulid, now)
         kept = replace(run, revision=run.revision + 1, last_sequence=run.last_sequence + len(events))
-        guarded = update(runs).where(runs.c.id == run.id, runs.c.revision == run.revision)
+        whole = written_whole(kept, run.last_sequence, drafts)
         async with self._database.unit() as tx:
-            written = await tx.execute(guarded.values(**_columns(kept)))
+            columns = _columns(kept) if whole else _counters(kept)
+            written = await tx.execute(_guarded(run).values(**columns))
             if not written.rowcount:
                 return None
             await _append(tx, events)
             await write_desks(tx, run.id, desks, now)
             await write_memos(tx, run.tenant, desks)
             await write_callback(tx, kept, events)
+        (self._behind.discard if whole else self._behind.add)(run.id)
         return kept
+
+    async def catch_up(self, run: Run) -> None:
+        """See the port. Who was faster has left it behind, and lets it catch up."""
+        if run.id in self._behind:
+            async with self._database.unit() as tx:
+                await tx.execute(_guarded(run).values(document=_document(run)))
+            self._behind.discard(run.id)
 
     async def memo(self, tenant: str, input_hash: str, besides: str) -> Memo | None:
         """See the port."""
@@ -120,8 +141,9 @@ class PostgresRuns:
 
     async def _many(self, query: Any) -> list[Run]:
         async with self._database.read() as tx:
-            rows = (await tx.execute(query)).all()
-        return [run_from_text(row.document, row.production) for row in rows]
+            found, behind = await _read(tx, query)
+        self._behind = self._behind.difference(run.id for run in found) | behind
+        return found
 
     async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
         """See the port."""
@@ -182,13 +204,36 @@ def _event(row: Any) -> Event:
 
 
 def _columns(run: Run) -> dict[str, Any]:
-    return {
-        "state": run.state.value,
-        "labels": dict(run.labels),
-        "revision": run.revision,
-        "last_sequence": run.last_sequence,
-        "document": cast(literal(run_to_text(run), Text), JSONB),
-    }
+    return {**_counters(run), "labels": dict(run.labels), "document": _document(run)}
+
+
+def _counters(run: Run) -> dict[str, Any]:
+    return {"state": run.state.value, "revision": run.revision, "last_sequence": run.last_sequence}
+
+
+def _document(run: Run) -> Any:
+    return cast(literal(run_to_text(run), Text), JSONB)
+
+
+def _guarded(run: Run) -> Any:
+    return update(runs).where(runs.c.id == run.id, runs.c.revision == run.revision)
+
+
+async def _read(tx: AsyncConnection, query: Any) -> tuple[list[Run], set[str]]:
+    """(The Runs that a query over `_WHOLE` finds, those of them whose documents are behind)."""
+    rows = (await tx.execute(query)).all()
+    found = [run_from_text(row.document, row.production) for row in rows]
+    behind = {run.id: row for run, row in zip(found, rows, strict=True) if run.last_sequence < row.last_sequence}
+    if not behind:
+        return found, set()
+    return [await _caught_up(tx, run, behind[run.id]) if run.id in behind else run for run in found], set(behind)
+
+
+async def _caught_up(tx: AsyncConnection, run: Run, row: Any) -> Run:
+    later = run_events.c.sequence.between(run.last_sequence + 1, row.last_sequence)
+    query = select(run_events).where(run_events.c.run_id == run.id, later).order_by(run_events.c.sequence)
+    events = [_event(told) for told in (await tx.execute(query)).all()]
+    return replace(rebuilt(events, run), revision=row.revision)
 
 
 async def _named(tx: AsyncConnection, run: Run, key: str, fingerprint: str) -> bool:
@@ -204,13 +249,14 @@ async def _named(tx: AsyncConnection, run: Run, key: str, fingerprint: str) -> b
 
 
 async def _earlier(tx: AsyncConnection, tenant: str, key: str, fingerprint: str) -> Run | None:
-    joined = _WHOLE.add_columns(run_keys.c.fingerprint).join(run_keys, runs.c.id == run_keys.c.run_id)
+    joined = select(run_keys.c.run_id, run_keys.c.fingerprint)
     row = (await tx.execute(joined.where(run_keys.c.tenant == tenant, run_keys.c.key == key))).one_or_none()
     if row is None:
         return None
     if fingerprint not in (row.fingerprint, ""):
         raise Fault.of("idempotency_conflict", f"key {key!r} came before with another body")
-    return run_from_text(row.document, row.production)
+    found, _ = await _read(tx, _WHOLE.where(runs.c.id == row.run_id))
+    return found[0]
 
 
 async def _append(tx: AsyncConnection, events: Sequence[Event]) -> None:

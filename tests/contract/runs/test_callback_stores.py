@@ -55,12 +55,6 @@ class Shelf:
         return await self.callbacks.claim(now, now + LEASE, busy, size)
 
 
-@pytest.fixture(params=["memory", "postgres"])
-def store_url(request: pytest.FixtureRequest) -> str:
-    """Where the stores under test lie."""
-    return "memory:" if request.param == "memory" else str(request.getfixturevalue("pg_url"))
-
-
 @pytest.fixture
 async def shelf(store_url: str) -> AsyncIterator[Shelf]:
     """Empty stores."""

@@ -1,16 +1,12 @@
 """Every store of Runs keeps the same contract."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 import pytest
 
 from libs.faults.fault import Fault
-from libs.kernel.money import Money
-from libs.store.database import Database
 from libs.store.migrations import differences, migrate
 from services.runs.compose import SCHEMA, VERSIONS
 from services.runs.domain import hearing
@@ -24,9 +20,7 @@ from services.runs.domain.run import (
     Draft,
     Due,
     Failure,
-    Hold,
     Node,
-    NodeState,
     Order,
     Question,
     Raising,
@@ -36,31 +30,8 @@ from services.runs.domain.run import (
     RunState,
 )
 from services.runs.ports import Runs
-from services.runs.store.memory import MemoryRuns
-from services.runs.store.postgres import PostgresRuns
 from services.runs.store.tables import metadata
-from tests.support.worlds import START, CountedIds
-
-
-@pytest.fixture(params=["memory", "postgres"])
-def store_url(request: pytest.FixtureRequest) -> str:
-    """Where the store under test lies."""
-    return "memory:" if request.param == "memory" else str(request.getfixturevalue("pg_url"))
-
-
-@pytest.fixture
-async def runs(store_url: str) -> AsyncIterator[Runs]:
-    """An empty store."""
-    if store_url == "memory:":
-        yield MemoryRuns(CountedIds())
-        return
-    await migrate(store_url, schema=SCHEMA, versions=VERSIONS)
-    database = Database(store_url, schema=SCHEMA)
-    try:
-        yield PostgresRuns(database, CountedIds())
-    finally:
-        await database.close()
-
+from tests.support.worlds import START
 
 NOTHING = DeskChanges()
 
@@ -118,31 +89,6 @@ async def test_every_field_survives(runs: Runs) -> None:
     saved = await runs.save(full, [], START, NOTHING)
     assert saved == replace(full, revision=2)
     assert await runs.get("r1") == saved
-
-
-def touched(node: Node) -> Node:
-    """One that differs from a new one in everything."""
-    made = (Artifact("a" * 64, "image/png", 7),)
-    failure, money = Failure("supply", "channel", True, "key_invalid", "revoked"), Money("CNY", Decimal("100"))
-    return replace(
-        node,
-        state=NodeState.STALE, waiting_reason="why", artifacts=made, failure=failure, attempts={"a": "failed"},
-        parent="frames", shot_class="action", item={"n": 1}, items=("frames/1",), released=("action",), tries=1,
-        attempts_made=2, allowance=1, input={"prompt": "日の出", "n": [1.5, None, True]}, input_hash="h", steered=1,
-        changes={"prompt": "x"}, supply="b/two", hold=Hold("h", "b", money, 2, money, 1), refused=True, refused_by="b:x",
-        lacks={"cost": "1"}, fewer=True, cost=money, made=made, results={"h": Result(made, {"seed": 3}, True)},
-        failures=(failure,), forgiven=1, task_ids=("t",), retry_at=START, began_at=START, started_at=START,
-        finished_at=START + timedelta(microseconds=1),
-    )  # fmt: skip
-
-
-async def test_everything_that_a_node_is_survives(runs: Runs) -> None:
-    """RUN-4: a node in which everything has happened, and one in which nothing has, are read as they were written."""
-    whole, new = touched(Node("film", "generate", "task")), Node("end", "gate")
-    assert [name for name in Node.__slots__ if getattr(whole, name) == getattr(Node("", ""), name)] == []
-    run = replace(new_run("r1"), nodes={"film": whole, "end": new})
-    await add(runs, run)
-    assert await runs.get("r1") == replace(run, last_sequence=1)
 
 
 async def test_a_slower_writer_writes_nothing(runs: Runs) -> None:
