@@ -11,13 +11,16 @@ import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from libs.host.certificates import LOOK_S, OwnCertificates
+from libs.host.common_time import LOOK_S as LOOK_AT_TIME_S
+from libs.host.common_time import CommonTime
 from libs.host.embedded_postgres import EmbeddedPostgres
 from libs.host.exporting import Export, Exporting, Silence, exporting
 from libs.host.hosted import Builder, Context
-from libs.host.placement import Placement
+from libs.host.placement import MEMORY, WITHOUT_DATABASE, Placement
 from libs.host.ticker import Ticker
 from libs.host.world import real_world
 from libs.kernel.world import World
@@ -63,6 +66,7 @@ class Host:
         self._registry = LoopbackRegistry()
         self._postgres: EmbeddedPostgres | None = None
         self._certificates: OwnCertificates | None = None
+        self._time: CommonTime | None = None
         self._watches: list[Ticker] = []
         self._server: RpcServer | None = None
         self._channels: Channels | None = None
@@ -90,8 +94,9 @@ class Host:
         tls = self._certificates.tls if self._certificates is not None else None
         await self._open_database()
         self._channels = Channels.from_env(self.env, registry=self._registry, tls=tls)
+        world = await self._common_world()
         for name in self.placement.contexts:
-            self._contexts.append(self._builders[name](self.env, self._channels.for_caller(name), self._world))
+            self._contexts.append(self._builders[name](self.env, self._channels.for_caller(name), world))
         for context in self._contexts:
             await context.migrate()
         self._server = RpcServer(
@@ -136,6 +141,8 @@ class Host:
         while self._watches:
             watch = self._watches.pop()
             await self._guarded(f"stopping {watch.name}", watch.stop())
+        if self._time is not None:
+            await self._guarded("closing the time", self._time.close())
         if self._postgres is not None:
             await self._guarded("stopping the database", self._postgres.stop())
         if self._exporting.tracer is not None:
@@ -164,6 +171,16 @@ class Host:
             self.env["POINTSMAN_DATABASE_URL"] = self._postgres.url
         elif self.placement.database_url:
             self.env["POINTSMAN_DATABASE_URL"] = self.placement.database_url
+
+    async def _common_world(self) -> World:
+        """The world of the contexts: where there is a database they go by its time."""
+        url = self.env.get("POINTSMAN_DATABASE_URL", "")
+        if url in ("", MEMORY) or WITHOUT_DATABASE.issuperset(self.placement.contexts):
+            return self._world
+        self._time = CommonTime(url, self._world.clock)
+        await self._time.begin()
+        self._keep("host.time", self._time.look, LOOK_AT_TIME_S)
+        return replace(self._world, clock=self._time.clock, wall=self._world.clock)
 
     def _keep(self, name: str, look: Callable[[], Awaitable[object]], interval_s: float) -> None:
         """Look again and again, until all else has stopped."""

@@ -21,6 +21,7 @@ from libs.host.cluster import EmbeddedPostgresError
 from libs.host.hosted import Builder
 from libs.host.hosting import Host
 from libs.host.placement import PlacementError, placement
+from libs.kernel.world import World
 from libs.telemetry.logs import configure
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -43,8 +44,12 @@ def main(
     env: Mapping[str, str] = os.environ,
     *,
     program: str = "python -m services",
+    world: World | None = None,
 ) -> NoReturn:
-    """Host the contexts named on the command line (none: all that live here) until a signal; then exit."""
+    """Host the contexts named on the command line (none: all that live here) until a signal; then exit.
+
+    `world`: None = this machine's.
+    """
     options = _parser(builders, program).parse_args(arguments)
     merged = {**env, **_flags(options)}
     configure(merged.get("POINTSMAN_LOG_LEVEL") or "info")
@@ -53,7 +58,7 @@ def main(
     except PlacementError as error:
         _complain(program, error)
         sys.exit(2)
-    sys.exit(run(lambda: Host(place, merged, builders), program=program))
+    sys.exit(run(lambda: Host(place, merged, builders, world=world), program=program))
 
 
 def run(make_host: Callable[[], Host], *, program: str) -> int:

@@ -7,14 +7,13 @@ FILE holds the seconds by which it is off; no file is none. The monotonic clock 
 
 import logging
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from libs.host import process
-from libs.host.hosted import Builder, Context
+from libs.host.world import RisingUlids, real_world
 from libs.kernel.clock import Clock
 from libs.kernel.world import World
 from services.__main__ import BUILDERS
@@ -53,15 +52,18 @@ class SteppedClock:
         await self.real.sleep(seconds)
 
 
-def stepped(build: Builder) -> Builder:
-    """The context in a world with that clock."""
+def stepped_world() -> World:
+    """The machine's, with that clock; its ids go by it too."""
+    real = real_world()
+    clock = SteppedClock(real.clock, Path(os.environ[VARIABLE]))
+    return replace(real, clock=clock, ids=RisingUlids(lambda: int(clock.now().timestamp() * 1000)))
 
-    def built(env: Mapping[str, str], channels: Any, world: World) -> Context:
-        clock = SteppedClock(world.clock, Path(os.environ[VARIABLE]))
-        return build(env, channels, replace(world, clock=clock))
 
-    return built
+async def step_database(connection: Any, time: str) -> None:
+    """The clock of the database's machine shows that expression of SQL from now on."""
+    made = "CREATE OR REPLACE FUNCTION host.server_time() RETURNS timestamptz LANGUAGE sql VOLATILE"
+    await connection.execute(f"{made} AS $$ SELECT {time} $$")
 
 
 if __name__ == "__main__":
-    process.main({name: stepped(build) for name, build in BUILDERS.items()})
+    process.main(BUILDERS, world=stepped_world())

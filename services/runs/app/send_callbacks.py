@@ -56,7 +56,7 @@ class SendCallbacks:
         """Send a message that was claimed, and record how that went."""
         secrets = await self._secrets_of(callback.tenant)
         body = callback.body.encode()
-        headers = webhooks.signed_headers(secrets, callback.id, int(self._world.clock.now().timestamp()), body)
+        headers = webhooks.signed_headers(secrets, callback.id, int(self._world.outside().timestamp()), body)
         sent = await self._receivers.send(callback.url, body, headers)
         now = self._world.clock.now()
         await self._callbacks.record(after_sending(callback, sent, now, self._world.rng.random()))

@@ -1,0 +1,1 @@
+"""How the schema of the host came to be, version by version."""
