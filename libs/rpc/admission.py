@@ -5,6 +5,7 @@
 Laws of this file:
 - who comes in by a public port is a stranger, whoever it says that it is; our own have doors of their own;
 - a user's key reaches only what has a tenant in its request, and only its own; everything else is for operators;
+- what no message may hold (an unknown enumerator, a time that is none) is refused with its field, for operators too;
 - what a request brings (files, URLs, a callback) is judged by the edge before the method begins, as over HTTP (AUTH-4);
 - what an answer shows a user of its own Runs, Tasks and calls is its own to read and to bring from then on (AUTH-1);
 - a method that is not in the table is for operators, so a new one is closed until somebody decides otherwise.
@@ -18,6 +19,7 @@ from libs.rpc.chain import Admitted
 from libs.rpc.faulting import faults_from_rpc
 from libs.rpc.identity import Identity, carry_identity, current_identity
 from libs.rpc.interceptors.incoming import IncomingCall
+from libs.rpc.wellformed import check_message
 from pointsman.common.v1 import artifact_pb2
 from pointsman.edge.v1 import admission_service_pb2, key_service_pb2
 from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceStub
@@ -95,8 +97,6 @@ class KeyAdmission:
             raise Fault.of("forbidden", f"the key lacks the scope {named}")
         carry_identity(Identity("", identity.request_id, key.tenant))
         operator, brings = bool(OPERATORS.intersection(key.scopes)), BRINGING.get(call.method.path, "")
-        if operator and not brings:
-            return None
         if call.method.request_streaming and not operator:
             raise Fault.of("forbidden", "streams of requests are for operators")
         return _Visit(self._edge, key, operator, brings)
@@ -122,11 +122,15 @@ class _Visit:
         self._brings = brings
 
     async def asks(self, request: Any) -> None:
-        """Hold a user's request to its own tenant, and go on with what the edge made of what it brings."""
-        whole = request if hasattr(request, "tenant") else request.request
+        """Refuse what nobody can read, hold a user's request to its own tenant and name, and go on with what the edge
+        made of what it brings."""
+        check_message(request)
+        whole = request if self._operator or hasattr(request, "tenant") else request.request
         if not self._operator and whole.tenant != self._key.tenant:
             told = f"the key belongs to tenant {self._key.tenant!r}; the request must name it as its tenant"
             raise Fault.of("forbidden", told)
+        if not self._operator and hasattr(whole, "actor"):
+            whole.actor = self._key.id  # as over HTTP: who acts is who has the key, whatever the request says
         if not self._brings:
             return
         asked = admission_service_pb2.JudgeRequest(key=self._key, **{self._brings: whole})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from libs.faults.fault import Fault
+from libs.kernel.canonical import digest
 from libs.kernel.world import World
 from services.runs.app.find_run import find_run
 from services.runs.app.recording import Recorder, insist
@@ -145,16 +146,22 @@ async def steer_run(
         return drafts
 
     run, replayed = await desk.command(tenant, run_id, command_id, decide)
-    steering_id, sequence = await _steered_before(desk, run, command_id) if replayed else told[0]
+    steering_id, sequence = await _steered_before(desk, run, command_id, kind, data) if replayed else told[0]
     return Steered(steering_id, sequence, replayed, run)
 
 
-async def _steered_before(desk: Desk, run: Run, command_id: str) -> tuple[str, int]:
-    """What the command was answered with when it came first: its event is on record."""
+async def _steered_before(desk: Desk, run: Run, command_id: str, kind: str, data: Mapping[str, Any]) -> tuple[str, int]:
+    """What the command was answered with when it came first: its event is on record. Fault idempotency_conflict where
+    it said something else then."""
     after = 0
     while events := await desk.runs.events(run.id, after, 500):
         for event in events:
             if event.kind == "run.steer.accepted" and event.data.get("command_id") == command_id:
+                if (event.data["kind"], digest(event.data["data"])) != (kind, digest(data)):
+                    told = (
+                        f"command {command_id!r} of run {run.id} was another input; give another one its own request_id"
+                    )
+                    raise Fault.of("idempotency_conflict", told)
                 return str(event.data["steering_event_id"]), int(event.data["sequence"])
         after = events[-1].sequence
     raise Fault.of("conflict", f"command {command_id!r} of run {run.id} was another one")

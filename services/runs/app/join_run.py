@@ -12,8 +12,8 @@ async def join_run(hub: Hub, tenant: str, run_id: str, timeout_s: float) -> Run:
     """The Run, terminal or paused. Fault join_timeout after `timeout_s` seconds; the Run goes on."""
     try:
         with hub.watching(run_id):
+            run = owned(await hub.readings.run(run_id), tenant, run_id)  # whose it is, before how long it may take
             async with asyncio.timeout(timeout_s):
-                run = owned(await hub.readings.run(run_id), tenant, run_id)
                 while run.state not in RESTING_STATES:
                     await hub.wait(run_id, run.last_sequence)
                     _, found = await hub.readings.after(run_id, run.last_sequence)

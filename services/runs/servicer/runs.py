@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from libs.faults.fault import Fault
 from libs.rpc.paging import page_size
 from libs.rpc.values import seconds_of
 from pointsman.runs.v1 import run_pb2
@@ -25,6 +26,9 @@ from services.runs.app.stream_events import list_events, stream_events
 from services.runs.domain.run import Event, Run
 from services.runs.wire import runs as wire
 from services.runs.wire.levels import levels_to_proto, window_from_proto
+
+JOIN_S = 30.0
+"""How long a join waits that does not say."""
 
 
 def _batch(events: Sequence[Event]) -> pb.StreamRunEventsResponse:
@@ -97,7 +101,7 @@ class RunsServicer(RunsServiceServicer):
 
     async def JoinRun(self, request: pb.JoinRunRequest, context: Any) -> pb.JoinRunResponse:
         """Waits until a Run is terminal or paused."""
-        timeout_s = seconds_of(request.timeout)
+        timeout_s = seconds_of(request.timeout) if request.HasField("timeout") else JOIN_S
         run = await join_run(self._hub, request.tenant, request.run_id, timeout_s)
         return pb.JoinRunResponse(run=self._told(run))
 
@@ -147,6 +151,8 @@ class RunsServicer(RunsServiceServicer):
     ) -> AsyncIterator[pb.StreamRunEventsResponse]:
         """Its events after a cursor, and, when following, those to come."""
         tenant, run_id, after = request.tenant, request.run_id, request.after_sequence
+        if after < 0:
+            raise Fault.invalid(("/after_sequence", "must be 0 or above"))
         if not request.follow:
             size = page_size(request.page_size)
             yield _batch(await list_events(self._desk.runs, tenant, run_id, after, size))

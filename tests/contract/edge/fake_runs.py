@@ -33,6 +33,8 @@ class FakeRuns(RunsServiceServicer):
         self.created: list[runs_service_pb2.CreateRunRequest] = []
         self.commanded: list[Any] = []
         """Requests to steer and to redrive."""
+        self.actors: list[str] = []
+        """Of requests to pause."""
         self.checked: list[runs_service_pb2.CreateRunRequest] = []
         self.identities: list[Any] = []
         self.streams = 0
@@ -157,6 +159,7 @@ class FakeRuns(RunsServiceServicer):
     async def PauseRun(self, request: Any, context: Any) -> Any:
         """Paused."""
         run = self._find(request)
+        self.actors.append(request.actor)
         run.state = run_pb2.RunState.RUN_STATE_PAUSED
         return runs_service_pb2.PauseRunResponse(run=run)
 

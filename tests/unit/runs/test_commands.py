@@ -44,6 +44,19 @@ async def test_an_input_is_consumed_at_the_start_of_an_attempt() -> None:
     await home.rebuilds(run)
 
 
+async def test_a_command_that_came_before_says_the_same() -> None:
+    """STEER-1, IDEM-1: the same input under its id is taken once; another one under that id is a conflict, not lost."""
+    home = house()
+    run = await home.produce(production(STYLED))
+    first = await steer(home, run, command="c1")
+    assert await steer(home, run, command="c1") == first
+    for other in ({"text": "in rain"}, {"kind": "mood"}):
+        with pytest.raises(Fault) as caught:
+            await steer(home, run, command="c1", **other)
+        assert caught.value.code == "idempotency_conflict"
+    assert len((await home.now(run)).steering) == 1
+
+
 async def test_a_style_holds_for_the_shots_not_yet_made() -> None:
     """STEER-2: consumed once, by the first shot that begins; those after it have it too, those before keep theirs."""
     home = house()

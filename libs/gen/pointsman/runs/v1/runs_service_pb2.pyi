@@ -330,7 +330,7 @@ class JoinRunRequest(_message.Message):
     """Required. Whose."""
     @_builtins.property
     def timeout(self) -> _duration_pb2.Duration:
-        """Required. How long, 1 to 600 seconds; then DEADLINE_EXCEEDED with reason `join_timeout`."""
+        """How long, 1 to 600 seconds, absent = 30; then DEADLINE_EXCEEDED with reason `join_timeout`."""
 
     def __init__(
         self,
