@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import Struct
+
 from libs.blobs.blob import Blob
 from services.provider_adapter.domain.exchange import HttpRequest, HttpResponse
 from services.provider_adapter.domain.job import Content
 from services.provider_adapter.domain.outcomes import Stored
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where a request goes: the base URL, the header that authorises it, and the limits in seconds: connecting, all of
     it, and until the answer begins (None: no limit of its own).
 

@@ -1,7 +1,6 @@
 """Between protobuf and the values of the domain, in both directions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any, Literal
 
 from google.protobuf import duration_pb2, struct_pb2
@@ -112,7 +111,7 @@ def _usage_to_proto(usage: Usage) -> usage_pb2.Usage:
     return usage_pb2.Usage(**counts, duration=seconds)
 
 
-_COUNTS = tuple(field.name for field in fields(Usage) if field.name != "seconds")
+_COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "seconds")
 
 
 def artifact_to_proto(item: Stored) -> artifact_pb2.Artifact:

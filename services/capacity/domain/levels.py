@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
 
+from msgspec import Struct
+
 from services.capacity.domain.pacing import UNPACED, Pace
 
 
@@ -15,8 +17,7 @@ class Kind(IntEnum):
     SUPPLY = 3
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Subject:
+class Subject(Struct, frozen=True, order=True):
     """One level: all work of a kind ("video"), a Channel ("ark-main"), a Supply ("ark-main/seedance")."""
 
     kind: Kind
@@ -26,8 +27,7 @@ class Subject:
         return f"{self.kind.name.lower()} '{self.id}'"
 
 
-@dataclass(frozen=True, slots=True)
-class HealthLimit:
+class HealthLimit(Struct, frozen=True):
     """What health allows a level: `limit` slots, None = no limit by health.
 
     `epoch` rises when the circuit opens, `revision` with every change; of two the higher revision is true.

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
 
+from msgspec import Struct
+
 SLOT = 1000  # the unit of a limit
 KEPT_TENTHS = 7  # a cut leaves seven tenths of what was in use
 FREEZE_MAX = timedelta(hours=1)
@@ -26,8 +28,7 @@ class Outcome(IntEnum):
     CONGESTED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """How the work ended; `retry_after` counts with CONGESTED alone and runs from the release."""
 
     outcome: Outcome = Outcome.UNSAID

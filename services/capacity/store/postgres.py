@@ -9,10 +9,10 @@ Laws of this file:
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from typing import Any, cast
 
+from msgspec import structs
 from sqlalchemy import select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -171,7 +171,9 @@ class PostgresCapacityStore:
 
 
 async def _hear(tx: AsyncConnection, health: Mapping[Subject, HealthLimit]) -> None:
-    rows = [{"kind": int(subject.kind), "id": subject.id, **asdict(health[subject])} for subject in sorted(health)]
+    rows = [
+        {"kind": int(subject.kind), "id": subject.id, **structs.asdict(health[subject])} for subject in sorted(health)
+    ]
     if rows:
         await tx.execute(text(sql.HEAR), rows)
 

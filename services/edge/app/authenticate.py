@@ -1,7 +1,8 @@
 """Who is calling: the key in hand becomes a Caller (AUTH-1)."""
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
@@ -13,8 +14,7 @@ MOST_CACHED = 10_000
 BEARER = "bearer"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Whoever holds a valid key. `digest` is the key's, for asking again whether it still holds."""
 
     tenant: str

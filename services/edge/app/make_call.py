@@ -1,7 +1,8 @@
 """Make a synchronous call: its materials are judged and kept, routing serves it, the caller may read what it gave."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from libs.faults.fault import Fault
 from services.edge.app.authenticate import Caller

@@ -8,10 +8,10 @@ Laws of this file:
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from libs.faults.fault import Fault
 from libs.kernel.surrogates import halves_in
@@ -36,8 +36,7 @@ MATERIAL_WORDS = (b'url"', b'artifact"', b'base64"', b'file_data"')
 encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class CallOptions:
+class CallOptions(Struct, frozen=True):
     """What is said beside the input. `timeout_s` None: what the policy says; `cache` None: what the model has."""
 
     degradation: str = ""
@@ -48,8 +47,7 @@ class CallOptions:
     cache: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallOrder:
+class CallOrder(Struct, frozen=True):
     """A call as asked for. `kind` "" means the model's own; `input` is a JSON object.
 
     `materials` are files that go in, by their pointers into `/input`. `renamed`: see `place_of`.
@@ -63,8 +61,7 @@ class CallOrder:
     renamed: Renamed | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """What the try that served it used; None = its provider did not say."""
 
     input: int | None = None
@@ -73,8 +70,7 @@ class Tokens:
     reasoning: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """How a call ended well: who served it and what it cost. `supply` "" = the response cache."""
 
     call_id: str
@@ -91,8 +87,7 @@ class Receipt:
     artifacts: tuple[ArtifactRef, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """The output, a JSON object, and the receipt."""
 
     output: bytes

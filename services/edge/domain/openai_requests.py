@@ -6,9 +6,9 @@ has and that would be ignored.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from services.edge.domain.calls import CallOrder, Fields, Renamed, order, own, read_options
 from services.edge.domain.json_values import Reader
@@ -44,8 +44,7 @@ DONE_ANYWAY: Mapping[str, Mapping[str, bytes]] = {
 """Words of OpenAI's, as JSON, that ask for what is done without them: the supply's own choice, sound as its bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(Struct, frozen=True):
     """A completion as asked for."""
 
     order: CallOrder

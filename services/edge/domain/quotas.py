@@ -13,6 +13,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
+
 from libs.faults.fault import Fault
 
 WINDOW_S = 60
@@ -26,8 +28,7 @@ class Quotas:
     rpm: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """How a tenant stands behind a request: `left` of `limit` until the minute ends, in `reset_s` seconds."""
 
     limit: int

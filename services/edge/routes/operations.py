@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,8 +30,7 @@ ADMINS = frozenset({Scope.ADMIN})
 Handler = Callable[["Asked"], Awaitable[Response]]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A request that has passed the gate. `caller` is None where no key is needed."""
 
     request: Request

@@ -2,8 +2,9 @@
 
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
@@ -23,8 +24,7 @@ EVERYBODYS = frozenset({"governance_backend_down", "revision_conflict"})
 Observer = tuple[Subject, Observation | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(Struct, frozen=True):
     """`recorded` is False where the Attempt's outcome was known already; then nothing happened."""
 
     recorded: bool

@@ -9,9 +9,11 @@ Laws of this file:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
+
+from msgspec import Struct, structs
 
 from services.health.domain import events as history
 from services.health.domain.events import Event, Health
@@ -33,8 +35,7 @@ from services.health.domain.tally import EMPTY, Tally
 from services.health.domain.thresholds import Thresholds
 
 
-@dataclass(frozen=True, slots=True)
-class Breaker:
+class Breaker(Struct, frozen=True):
     """Everything that `step` reads and writes: what the catalogue says, the durable state, the counts."""
 
     kind: Kind
@@ -118,7 +119,7 @@ def _failed(breaker: Breaker, failure: Failure, at: datetime, now: datetime) -> 
     health, thresholds = breaker.health, breaker.thresholds
     if health.state in SHUT or at < health.since:
         return breaker, (_remark(breaker, history.STALE_IGNORED, failure.code, failure.attempt_id, at),)
-    breaker = replace(breaker, tally=breaker.tally.failed(failure, at, thresholds))
+    breaker = structs.replace(breaker, tally=breaker.tally.failed(failure, at, thresholds))
     if health.state in LADDER:
         cooldown = _cooldown_s(failure, thresholds)
         return _move(breaker, Signal.FAILED, at, failure.code, failure.attempt_id, cooldown_s=cooldown)
@@ -130,7 +131,7 @@ def _heard(breaker: Breaker, news: SupplyFailure, at: datetime) -> Stepped:
     health, thresholds = breaker.health, breaker.thresholds
     if health.state in SHUT or at < health.since:
         return breaker, ()
-    breaker = replace(breaker, tally=breaker.tally.heard(news, at, thresholds))
+    breaker = structs.replace(breaker, tally=breaker.tally.heard(news, at, thresholds))
     if breaker.tally.supplies_with(news.code) < thresholds.escalation_supplies:
         return breaker, ()
     signal = Signal.FAILED if health.state in LADDER else Signal.TRIPPED
@@ -165,15 +166,15 @@ def _declared(breaker: Breaker, wanted: Declared, now: datetime) -> Stepped:
     """The catalogue's figures in force; a new number of slots is a change that everybody must hear of."""
     tally = breaker.tally
     if wanted.thresholds.window_s != breaker.thresholds.window_s:
-        tally = replace(tally, window=())  # its slots were cut for another window
+        tally = structs.replace(tally, window=())  # its slots were cut for another window
     told = wanted.kind != history.RESIZED or wanted.configured != breaker.configured
-    breaker = replace(breaker, configured=wanted.configured, thresholds=wanted.thresholds, tally=tally)
+    breaker = structs.replace(breaker, configured=wanted.configured, thresholds=wanted.thresholds, tally=tally)
     if not told:
         return breaker, ()
     health = breaker.health
     event = _event(breaker, wanted.kind, health.state, health.reason, "", now)
     event = replace(event, revision=health.revision + 1, cooldown_until=health.cooldown_until)
-    return replace(breaker, health=replace(health, revision=event.revision)), (event,)
+    return structs.replace(breaker, health=replace(health, revision=event.revision)), (event,)
 
 
 def _move(
@@ -204,7 +205,7 @@ def _move(
     )
     after = history.applied(health, event)
     assert after is not None
-    return replace(breaker, health=after, tally=EMPTY if move.new_phase else breaker.tally), (event,)
+    return structs.replace(breaker, health=after, tally=EMPTY if move.new_phase else breaker.tally), (event,)
 
 
 def _event(breaker: Breaker, kind: str, after: State, reason: str, attempt_id: str, at: datetime) -> Event:

@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from libs.faults.registry import Category, Scope
 from services.health.domain.events import RESIZED
 from services.health.domain.states import Signal
@@ -52,8 +54,7 @@ class Failed:
     retry_after_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The one end of an Attempt (HLT-13): its first infrastructure failure or its final success (`failure` None).
 
     The epochs are those at dispatch.
@@ -69,8 +70,7 @@ class Outcome:
     dispatched_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Success:
+class Success(Struct, frozen=True):
     """An Attempt ended well; it was dispatched in `epoch` of this subject."""
 
     attempt_id: str

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import floor, sqrt
 
+from msgspec import Struct
+
 SLOTS = 60  # a window is counted in this many slots: one second each by default
 Z_95 = 1.959963984540054  # two-sided 95 % of the normal distribution
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """Outcomes of one slot of time, `number` slots after 1970."""
 
     number: int

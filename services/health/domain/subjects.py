@@ -1,7 +1,8 @@
 """What has a health: Channels and Supplies."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Kind(StrEnum):
@@ -11,8 +12,7 @@ class Kind(StrEnum):
     SUPPLY = "supply"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Subject:
+class Subject(Struct, frozen=True, order=True):
     """One Channel ("ark-main") or Supply ("ark-main/seedance").
 
     The order of subjects is the order in which their rows are locked: Channels before Supplies, then by id.

@@ -1,7 +1,10 @@
 """What a breaker counts between two moves: streaks, the window of outcomes, failures heard of its Supplies."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from services.health.domain.observations import Failure, Family, SupplyFailure
 from services.health.domain.statistics import Slot, recorded
@@ -17,8 +20,7 @@ class Sighting:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """Counts since the present phase began.
 
     `successes` and `failures` are in a row; `family_failures` counts those of `family` without another family's

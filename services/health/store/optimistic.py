@@ -96,7 +96,10 @@ class _Unit:
 
     async def put(self, record: Record, events: Sequence[Event]) -> None:
         known = self._known[record.subject].record
-        if events or replace(known, breaker=replace(known.breaker, tally=record.breaker.tally)) != record:
+        if (
+            events
+            or replace(known, breaker=msgspec.structs.replace(known.breaker, tally=record.breaker.tally)) != record
+        ):
             raise Outdated("more than counts is to be stored")
         self._records[record.subject] = record
 

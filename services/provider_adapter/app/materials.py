@@ -6,8 +6,9 @@ or hold base64; it is taken in here by the same rule, so that no dialect ever pa
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from libs.blobs.blob import Blob
 from libs.faults.fault import Fault

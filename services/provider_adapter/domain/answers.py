@@ -16,7 +16,6 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -40,7 +39,7 @@ def made_of(kind: str, answered: Answered, given: Mapping[str, Any]) -> Made:
     media, output = _READERS[kind](readable(answered.output), given)
     if report.finish_reason:
         output["finish_reason"] = report.finish_reason
-    usage = {name: value for name, value in asdict(report.usage).items() if value is not None}
+    usage = {name: value for name, value in msgspec.structs.asdict(report.usage).items() if value is not None}
     return Made(media, output, usage, report.reported_cost)
 
 

@@ -1,8 +1,9 @@
 """What a synchronous call gave: an output in the public shape, a report for the records, or the pieces of a stream."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
@@ -12,8 +13,7 @@ ANSWERED_KINDS = frozenset({"chat", "embedding", "ocr"})
 """Kinds whose output is JSON, made by the part `call`, also as a job; those that make files, by the part `submit`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What a call used, in the units of prices; None is what the provider did not report. Inputs include cached ones,
     outputs include reasoning. `seconds` is the length of what was made."""
 
@@ -33,8 +33,7 @@ class Usage:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """For the records. `reported_cost` is what the provider says that it charged; `finish_reason` is in OpenAI's words;
     `ignored_fields` are fields of the input that the dialect cannot say and that were left out."""
 
@@ -47,8 +46,7 @@ class Report:
     """Which the provider says it used; for traces."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """A call that ended well. `output` is a JSON object in UTF-8."""
 
     output: bytes
@@ -56,8 +54,7 @@ class Answered:
     unknown_fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Invoked:
+class Invoked(Struct, frozen=True):
     """The same with its files stored, and the seconds until the answer began."""
 
     output: bytes
@@ -101,8 +98,7 @@ class StreamReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """Watchdogs in seconds: until the first token (or the answer), and between two tokens. None: the submission's."""
 
     first_token_s: float | None = None
@@ -134,8 +130,7 @@ def count(usage: Mapping[str, Any] | None, *path: str) -> int | None:
     return None
 
 
-@dataclass(slots=True)
-class Told:
+class Told(Struct):
     """What a stream reader has gathered for its report."""
 
     usage: Usage = Usage()

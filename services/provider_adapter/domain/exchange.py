@@ -2,11 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
-_NONE: Mapping[str, str] = MappingProxyType({})
+from msgspec import Struct
 
 
 class Phase(StrEnum):
@@ -75,8 +73,7 @@ BEFORE_SENDING = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True):
     """What an adapter wants sent. `path` is appended to the channel's base URL; authorisation is added by the driver.
 
     `body` is None for none. `fresh` asks for a connection that nobody used before, so that a stale keep-alive
@@ -86,17 +83,16 @@ class HttpRequest:
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    headers: Mapping[str, str] = {}
     body: bytes | None = None
     fresh: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True):
     """A complete answer. Header names are lower case."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    headers: Mapping[str, str] = {}
     body: bytes = b""
 
     @property
@@ -119,12 +115,11 @@ class ExchangeBroken(Exception):
         return self.how not in BEFORE_SENDING
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """Everything that a judgement may look at: an answer (`status` > 0) or the way the exchange broke, or both."""
 
     status: int = 0
-    headers: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    headers: Mapping[str, str] = {}
     body: bytes = b""
     transport_error: str = ""
 

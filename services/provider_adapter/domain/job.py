@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from libs.faults.fault import Fault
 
 MATERIAL_LISTS = {
@@ -32,8 +34,7 @@ MATERIAL_SINGLES = {"first_frame": "image", "last_frame": "image", "image": "ima
 """Field -> family of what it takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """Seconds for each phase."""
 
     connect_s: float = 5.0
@@ -41,8 +42,7 @@ class Timeouts:
     poll_s: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """How to reach one account: what ProviderService calls ChannelEndpoint.
 
     `reconcile_by` is what this server offers beyond its dialect's promise; empty = nothing.
@@ -73,8 +73,7 @@ class Content:
         return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """One request. `contents` holds the bytes of the artifacts that the input names, by digest."""
 
     attempt_id: str
@@ -82,7 +81,7 @@ class Job:
     kind: str
     model: str
     input: Mapping[str, Any]
-    contents: Mapping[str, Content] = field(default_factory=dict)
+    contents: Mapping[str, Content] = {}
 
     def text(self, name: str) -> str:
         """A text field, "" when absent."""

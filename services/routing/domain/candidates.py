@@ -5,9 +5,10 @@ is full *and* too dear is not worth waiting for.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from services.routing.domain.availability import (
     HEALTH_RANKS,
@@ -52,8 +53,7 @@ class ChannelDoor(NamedTuple):
     full: Drop | None
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """The request as a Supply would be sent it; `rule` and `dropped` tell what degradation changed."""
 
     input: Mapping[str, Any]

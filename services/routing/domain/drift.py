@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from libs.kernel.money import Money
 from services.routing.domain.measure import Measure, MeasuredDraft
 from services.routing.domain.task import Artifact
@@ -52,8 +54,7 @@ class Promised(Protocol):
     def input(self) -> Mapping[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(Struct, frozen=True):
     """One that is no Attempt."""
 
     id: str
@@ -64,8 +65,7 @@ class Promise:
     input: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """What is known of one delivery. `settled`: what its usage costs by the rule that quoted; None = not priced."""
 
     cost: Money

@@ -1,9 +1,10 @@
 """What an Attempt that has ended tells capacity of its provider's pace and of its tokens (CAP-6, CAP-7). Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from services.routing.domain.task import Attempt, AttemptState
 
@@ -16,8 +17,7 @@ class Pace(StrEnum):
     CONGESTED = "congested"
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Struct, frozen=True):
     """`retry_after_ms` counts with CONGESTED alone: the provider has said when. `used_tokens` None = not known."""
 
     pace: Pace = Pace.UNSAID

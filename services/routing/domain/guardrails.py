@@ -11,9 +11,10 @@ In an emergency `emergency_cost_limit` takes the place of all three, and counts 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from services.routing.domain.availability import NEVER, Drop
 from services.routing.domain.catalog import Order, Policy, Tier
@@ -26,8 +27,7 @@ SHORT = 28
 """Digits to which decimals are exact here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """The limits of one decision. Amounts are in the catalogue's currency."""
 
     policy: Policy

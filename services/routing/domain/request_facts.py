@@ -7,8 +7,9 @@ Laws of this file:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from services.routing.domain.catalog import Kind, Spec
 
@@ -37,16 +38,15 @@ DEFAULT_BILLING_MODES: Mapping[Kind, str] = {
 """What a request that names no billing mode means (COST-1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The needs of one request. None or empty = not asked for."""
 
     kind: Kind
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = {}
     """Number of materials by input field; fields without any are left out."""
-    choices: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, str] = {}
     """Named choices: `resolution`, `ratio`, `size`, `voice`, `format`, `task`."""
-    amounts: Mapping[str, float] = field(default_factory=dict)
+    amounts: Mapping[str, float] = {}
     """Amounts: `duration_s`, `n`, `characters`, `batch`, `dimensions`, `context_tokens`, `output_tokens`."""
     features: tuple[str, ...] = ()
     """Abilities that are needed, in the order of their names."""

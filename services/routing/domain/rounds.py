@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from msgspec import Struct
+
 from libs.kernel.canonical import digest
 from services.routing.domain.decision import Decision, Inputs
 from services.routing.domain.selection_record import record_text
@@ -19,8 +21,7 @@ class RoundOutcome(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionRound:
+class SelectionRound(Struct, frozen=True):
     """One saved round. `record` is the canonical JSON of `domain.selection_record`, replayable byte for byte."""
 
     task_id: str

@@ -12,9 +12,10 @@ Laws of this file:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
+
+from msgspec import Struct
 
 from libs.kernel.money import Money
 from services.routing.domain.availability import FULL, HEAL, LATER
@@ -42,8 +43,7 @@ class _Ending(StrEnum):
     NEVER = "never"
 
 
-@dataclass(frozen=True, slots=True)
-class _Pass:
+class _Pass(Struct, frozen=True):
     """One walk over tiers and layers. `reached` are the tiers looked at, `field` the survivors, by tier and id."""
 
     ending: _Ending

@@ -6,16 +6,16 @@ Laws of this file:
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any
+
+from msgspec import Struct
 
 MOST = 2**53
 """Beyond it a number of JSON is not exact, and nobody used so much."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """In the units that prices are made of. Cached and cache-write tokens are among the input tokens, reasoning tokens
     among the output tokens; `seconds` is the length of what was made."""
 
@@ -47,7 +47,7 @@ class Usage:
 
 
 NOTHING = Usage()
-NAMES = tuple(item.name for item in fields(Usage))
+NAMES = Usage.__struct_fields__
 COUNTS = tuple(name for name in NAMES if name != "seconds")
 
 SAID: Mapping[str, tuple[str, ...]] = {

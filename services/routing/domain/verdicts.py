@@ -12,8 +12,9 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from libs.kernel.money import Money
 from services.routing.domain import explanation
@@ -33,8 +34,7 @@ _new = tuple.__new__
 """A Fate from its values at once: through the call of its class it takes twice as long, and every Supply has one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """One ended search."""
 
     inputs: Inputs

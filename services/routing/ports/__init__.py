@@ -9,6 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from libs.kernel.money import Money
 from services.routing.domain.alternative import PriceList
 from services.routing.domain.catalog import Catalog, Channel, Supply
@@ -105,8 +107,7 @@ class Health(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Reserved:
+class Reserved(Struct, frozen=True):
     """A lease was taken."""
 
     lease_id: str
@@ -161,8 +162,7 @@ class Capacity(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Priced:
+class Priced(Struct, frozen=True):
     """One Supply to be priced: its rules and the input it would be sent."""
 
     supply: Supply

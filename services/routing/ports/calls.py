@@ -4,9 +4,10 @@ One contract suite proves every implementation of the store.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from msgspec import Struct
 
 from libs.kernel.money import Money
 from services.routing.domain.calls.call import Call, Try
@@ -21,8 +22,7 @@ from services.routing.ports import CapacityViews, HealthViews, Priced, Refused, 
 from services.routing.ports.prices import UsagePrices
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """A try that is about to be sent, with its call as it stands then and the round that chose it.
 
     The call's tries end with this one, in `sent`. `overdue_at`: whoever finds it unended then finds it alone.
@@ -134,8 +134,7 @@ class CallHealth(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """One provider call. `input` is a JSON object; 0 s = that phase is not watched."""
 
     attempt_id: str
@@ -147,8 +146,7 @@ class Outgoing:
     """The whole of it, media fetched and stored included."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What a provider call gave beside its output. `first_token_s` is None where it was not measured."""
 
     usage: Usage | None = None
@@ -159,8 +157,7 @@ class Report:
     ignored_fields: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """The answer to a provider call."""
 
     output: bytes

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from libs.store.database import Database
 from services.health.app.changes import Changes
@@ -23,7 +23,7 @@ from tests.support.worlds import START, SteeredClock
 
 def success(attempt_id: str, epoch: int = 1) -> Outcome:
     """An outcome without a failure."""
-    return replace(failure(attempt_id), failure=None, supply_epoch=epoch)
+    return structs.replace(failure(attempt_id), failure=None, supply_epoch=epoch)
 
 
 async def count(unit: OutcomeUnit, attempt_id: str) -> None:

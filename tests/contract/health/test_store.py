@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
@@ -107,7 +108,7 @@ async def test_units_on_one_subject_wait_for_each_other(store: HealthStore) -> N
             for record in records.values():
                 failure = Failure(str(number), START, "rate_limited", Family.CAPACITY)
                 breaker, events = step(
-                    replace(record.breaker, thresholds=Thresholds.of(capacity_failures=99)), failure, START
+                    structs.replace(record.breaker, thresholds=Thresholds.of(capacity_failures=99)), failure, START
                 )
                 await unit.put(record.advanced(breaker, events), events)
 
@@ -124,7 +125,7 @@ async def test_outcomes_are_claimed_once_and_forgotten_in_time(store: HealthStor
         assert not await unit.claim([outcome()])
     async with store.unit() as unit:
         assert not await unit.claim([outcome()])
-        assert await unit.claim([replace(outcome("two"), failure=None, observed_at=START + timedelta(days=1))])
+        assert await unit.claim([structs.replace(outcome("two"), failure=None, observed_at=START + timedelta(days=1))])
     assert await store.forget_outcomes(START + timedelta(hours=1)) == 1
     async with store.unit() as unit:
         assert await unit.claim([outcome()])

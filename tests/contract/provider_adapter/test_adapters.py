@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from libs.faults.registry import CODES, Category, Scope
@@ -242,7 +242,7 @@ SOUND = {"ark": "generate_audio", "kling": "sound", "fal": "generate_audio", "re
 @pytest.mark.parametrize("wanted", [True, False])
 def test_sound_is_told_or_refused_and_never_passed_over(name: str, wanted: bool) -> None:
     """SEL-5: a clip with sound, or without, is asked for in the dialect's own word; without a word it is refused."""
-    job = replace(job_of("video"), input={"prompt": "a storm", "duration_s": 4, "audio": wanted})
+    job = structs.replace(job_of("video"), input={"prompt": "a storm", "duration_s": 4, "audio": wanted})
     submit = ADAPTERS[name].submits("video")
     if name not in SOUND:
         with pytest.raises(Fault) as caught:
@@ -252,5 +252,5 @@ def test_sound_is_told_or_refused_and_never_passed_over(name: str, wanted: bool)
     body = json.loads(submit.build(job, endpoint_of(name)).body)
     told = body.get("input", body)[SOUND[name]]
     assert told == ({True: "on", False: "off"}[wanted] if name == "kling" else wanted)
-    unsaid = submit.build(replace(job, input={"prompt": "a storm"}), endpoint_of(name)).body
+    unsaid = submit.build(structs.replace(job, input={"prompt": "a storm"}), endpoint_of(name)).body
     assert SOUND[name].encode() not in unsaid

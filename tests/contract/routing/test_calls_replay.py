@@ -89,7 +89,9 @@ async def test_a_touched_record_is_found_out():
         kept = await play.store.get("c1")
         assert kept is not None
         touched = kept[1][0].record.replace('"chosen":"a/talk"', '"chosen":"b/talk"')
-        await play.store.end(structs.replace(kept[0], id="c2"), [replace(kept[1][0], task_id="c2", record=touched)])
+        await play.store.end(
+            structs.replace(kept[0], id="c2"), [structs.replace(kept[1][0], task_id="c2", record=touched)]
+        )
         (found,) = await replays(play, "c2")
         told = found.difference
         assert (told.pointer, told.recorded, told.replayed) == ("/chosen", '"b/talk"', '"a/talk"')

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -73,7 +72,9 @@ def call(call_id: str, *tries: Try, **changes: Any) -> Call:
 
 def chosen(call_id: str, number: int = 1, **changes: Any) -> SelectionRound:
     """A round."""
-    return replace(SelectionRound(call_id, number, at(number), RoundOutcome.RESERVED, f'{{"n":{number}}}'), **changes)
+    return structs.replace(
+        SelectionRound(call_id, number, at(number), RoundOutcome.RESERVED, f'{{"n":{number}}}'), **changes
+    )
 
 
 def intent(call_id: str, number: int = 1, overdue: float = 100) -> Intent:

@@ -64,7 +64,7 @@ def gullible(levels: Sequence[Level], leases: Sequence[Lease], request: Request,
 def unhealthy(levels: Sequence[Level], leases: Sequence[Lease], request: Request, now: datetime) -> Decision:
     """Knows no limit by health."""
     free = [
-        replace(level, health=replace(level.health, limit=None)) if level.health is not None else level
+        replace(level, health=structs.replace(level.health, limit=None)) if level.health is not None else level
         for level in levels
     ]
     return ledger.decide(free, leases, request, now)

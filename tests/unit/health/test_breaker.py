@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from services.health.domain.breaker import Breaker, declared, refuses, step
 from services.health.domain.events import DECLARED, REMARKS, RETIRED, Event, applied, fold
@@ -201,7 +202,7 @@ def test_commands_follow_the_table() -> None:
     for state in State:
         for signal in COMMANDS:
             breaker = supply()
-            breaker = replace(breaker, health=replace(breaker.health, state=state))
+            breaker = structs.replace(breaker, health=replace(breaker.health, state=state))
             after, events = step(breaker, Command(signal, "x"), START)
             assert refuses(breaker, signal) == ((state, signal) not in TABLE) == (not events)
             assert (after != breaker) == bool(events)

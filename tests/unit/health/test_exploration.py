@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from msgspec import structs
 
 from services.health.domain.breaker import Breaker, Stepped, step
 from services.health.domain.events import OUTCOME, STALE_IGNORED
@@ -32,7 +33,7 @@ def test_no_history_breaks_the_breaker(slots: int, in_flight: int) -> None:
 def unfenced(breaker: Breaker, observation: Observation, now: datetime) -> Stepped:
     """Takes every success for one of the present epoch."""
     if isinstance(observation, Success):
-        observation = replace(observation, epoch=breaker.health.epoch)
+        observation = structs.replace(observation, epoch=breaker.health.epoch)
     return step(breaker, observation, now)
 
 
@@ -42,7 +43,7 @@ def forgetful(breaker: Breaker, observation: Observation, now: datetime) -> Step
     if after.health.state is State.CIRCUIT_OPEN and breaker.health.state in LADDER:
         kept = breaker.health.recovery_successes
         events = tuple(replace(event, recovery_successes=kept) for event in events)
-        after = replace(after, health=replace(after.health, recovery_successes=kept))
+        after = structs.replace(after, health=replace(after.health, recovery_successes=kept))
     return after, events
 
 
@@ -51,7 +52,7 @@ def patient(breaker: Breaker, observation: Observation, now: datetime) -> Steppe
     if isinstance(observation, Failure) and breaker.health.state in LADDER and observation.at >= breaker.health.since:
         tally = breaker.tally.failed(observation, observation.at, breaker.thresholds)
         if tally.family_failures < breaker.thresholds.consecutive_failures:
-            return replace(breaker, tally=tally), ()
+            return structs.replace(breaker, tally=tally), ()
     return step(breaker, observation, now)
 
 
@@ -62,7 +63,7 @@ def stingy(breaker: Breaker, observation: Observation, now: datetime) -> Stepped
     if until is not None and breaker.health.state in LADDER:
         until -= (until - after.health.since) / 2
         events = tuple(replace(event, cooldown_until=until) for event in events)
-        after = replace(after, health=replace(after.health, cooldown_until=until))
+        after = structs.replace(after, health=replace(after.health, cooldown_until=until))
     return after, events
 
 
@@ -79,14 +80,14 @@ def eager(breaker: Breaker, observation: Observation, now: datetime) -> Stepped:
     if breaker.health.state is State.PROBING and after.health.recovery_successes == 1:
         events = tuple(replace(event, after=State.RECOVERING, recovery_successes=2) for event in events)
         health = replace(after.health, state=State.RECOVERING, recovery_successes=2, since=events[0].at)
-        after = replace(after, health=health)
+        after = structs.replace(after, health=health)
     return after, events
 
 
 def impatient(breaker: Breaker, observation: Observation, now: datetime) -> Stepped:
     """Probes before the cooldown is over."""
     if isinstance(observation, CooldownOver) and breaker.health.cooldown_until is not None:
-        breaker = replace(breaker, health=replace(breaker.health, cooldown_until=now))
+        breaker = structs.replace(breaker, health=replace(breaker.health, cooldown_until=now))
     return step(breaker, observation, now)
 
 
@@ -95,7 +96,7 @@ def epochless(breaker: Breaker, observation: Observation, now: datetime) -> Step
     after, events = step(breaker, observation, now)
     if after.health.state is State.CIRCUIT_OPEN and breaker.health.state in LADDER:
         events = tuple(replace(event, epoch=breaker.health.epoch) for event in events)
-        after = replace(after, health=replace(after.health, epoch=breaker.health.epoch))
+        after = structs.replace(after, health=replace(after.health, epoch=breaker.health.epoch))
     return after, events
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from libs.telemetry import metrics
@@ -91,7 +92,7 @@ async def test_the_running_check_notices_a_state_without_a_history(caplog: pytes
     async with store.unit() as unit:
         record = (await unit.lock(None))[SUBJECT]
         health = replace(record.breaker.health, state=State.HEALTHY)
-        await unit.put(replace(record, breaker=replace(record.breaker, health=health)), ())
+        await unit.put(replace(record, breaker=structs.replace(record.breaker, health=health)), ())
     await check()
     await check()
     assert list(check.breaches) == [SUBJECT]

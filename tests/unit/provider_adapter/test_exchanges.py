@@ -4,11 +4,11 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from services.provider_adapter.adapters.registry import ADAPTERS
@@ -119,7 +119,7 @@ def _streamed(reader: StreamReader, body: bytes) -> dict[str, Any]:
 
 
 def _report(report: Report) -> dict[str, Any]:
-    told = {name: value for name, value in asdict(report.usage).items() if value is not None}
+    told = {name: value for name, value in structs.asdict(report.usage).items() if value is not None}
     return {"usage": told} | {
         "finish_reason": report.finish_reason,
         "provider_request_id": report.provider_request_id,

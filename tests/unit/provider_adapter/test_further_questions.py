@@ -1,11 +1,11 @@
 """Results that need a second question, or the channel's own key."""
 
-from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from services.provider_adapter.domain.exchange import Broken, ExchangeBroken
 from services.provider_adapter.domain.job import Job
@@ -25,9 +25,9 @@ from tests.unit.provider_adapter.test_use_cases import (
     refusal,
 )
 
-FAL = replace(ENDPOINT, adapter="fal", base_url="https://queue.fal.example")
-FAL_JOB = replace(JOB, model="acme/storms/video")
-OPENAI = replace(ENDPOINT, adapter="openai", base_url="https://api.openai.example/v1")
+FAL = structs.replace(ENDPOINT, adapter="fal", base_url="https://queue.fal.example")
+FAL_JOB = structs.replace(JOB, model="acme/storms/video")
+OPENAI = structs.replace(ENDPOINT, adapter="openai", base_url="https://api.openai.example/v1")
 DONE = answer(200, {"status": "COMPLETED", "request_id": "r-1"})
 MADE = answer(200, {"video": {"url": FILE}})
 
@@ -74,7 +74,7 @@ async def test_records_that_are_paged_by_a_mark_are_read_to_their_end() -> None:
     first = answer(200, {"next": "https://elsewhere.example/?cursor=c-2", "results": [one | {"created_at": "?"}]})
     house = House(first, answer(200, {"next": None, "results": [one]}))
     house.clock.advance(1000)
-    told = await house.reconcile(replace(ENDPOINT, adapter="replicate"), JOB, START)
+    told = await house.reconcile(structs.replace(ENDPOINT, adapter="replicate"), JOB, START)
     assert told.verdict is Verdict.NOT_ACCEPTED
     assert [request.query for request, _ in house.transport.sent] == [(), (("cursor", "c-2"),)]
 
@@ -85,14 +85,14 @@ async def test_a_record_just_like_ours_leaves_the_question_to_a_person() -> None
     alike = {"id": "p-7", "created_at": then, "input": JOB.input}
     house = House(answer(200, {"next": None, "results": [alike]}))
     house.clock.advance(1000)
-    told = await house.reconcile(replace(ENDPOINT, adapter="replicate"), JOB, START)
+    told = await house.reconcile(structs.replace(ENDPOINT, adapter="replicate"), JOB, START)
     assert told.verdict is Verdict.UNKNOWN
     assert "p-7" in told.evidence
 
 
 async def test_records_are_compared_without_the_bytes_of_materials() -> None:
     """ATT-6: a question about a job needs none of its materials, which may be gone by then."""
-    job = replace(JOB, input={"prompt": "a storm", "first_frame": {"artifact": "0" * 64}})
+    job = structs.replace(JOB, input={"prompt": "a storm", "first_frame": {"artifact": "0" * 64}})
     for adapter, empty in (
         ("replicate", {"next": None, "results": []}),
         ("dashscope", {"total": 0, "data": []}),
@@ -100,7 +100,7 @@ async def test_records_are_compared_without_the_bytes_of_materials() -> None:
     ):
         house = House(answer(200, empty))
         house.clock.advance(1000)
-        told = await house.reconcile(replace(ENDPOINT, adapter=adapter), job, START)
+        told = await house.reconcile(structs.replace(ENDPOINT, adapter=adapter), job, START)
         assert told.verdict is Verdict.NOT_ACCEPTED, adapter
 
 
@@ -121,7 +121,7 @@ async def test_absence_counts_from_the_latest_moment_at_which_it_may_have_been_s
     none = answer(404, {"code": 1203, "message": "no such task"})
     house = House(none, none)
     house.clock.advance(1000)
-    kling, latest = replace(ENDPOINT, adapter="kling"), house.clock.now()
+    kling, latest = structs.replace(ENDPOINT, adapter="kling"), house.clock.now()
     assert (await house.reconcile(kling, JOB, START, latest, True)).verdict is Verdict.UNKNOWN
     house.clock.advance(1000)
     assert (await house.reconcile(kling, JOB, START, latest, True)).verdict is Verdict.NOT_ACCEPTED
@@ -132,7 +132,7 @@ async def test_how_far_the_clock_of_the_asker_is_ahead_is_read_from_the_answer()
     by_them = START - timedelta(hours=1)
     items = [{"id": "cgt-x", "created_at": by_them.timestamp() - age, "safety_identifier": "x"} for age in (0, 30)]
     plain = answer(200, {"items": items, "total": 99})
-    told = replace(plain, headers={**plain.headers, "date": format_datetime(by_them)})
+    told = structs.replace(plain, headers={**plain.headers, "date": format_datetime(by_them)})
     for said, asked_at, expected in (
         (plain, START, Verdict.NOT_ACCEPTED),
         (told, None, Verdict.NOT_ACCEPTED),

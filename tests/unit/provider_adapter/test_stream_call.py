@@ -2,13 +2,13 @@
 
 import json
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from libs.kernel.deadlines import deadline_at
@@ -43,7 +43,7 @@ class Listener:
     """One streamed call and all that came of it."""
 
     def __init__(self, play: Any, **more: Any) -> None:
-        self.job = replace(JOB, input=JsonInput(json.dumps({**JOB.input, **more}).encode()))
+        self.job = structs.replace(JOB, input=JsonInput(json.dumps({**JOB.input, **more}).encode()))
         _, self.clock = steered_world()
         self.transport = PlayedTransport([play])
         talk = Conversation(self.transport, ReferencedSecrets({"KEY": "k"}), self.clock, margin_s=0.5)
@@ -238,7 +238,7 @@ def test_a_filtered_candidate_of_gemini_does_not_silence_another() -> None:
     spoken = {"candidates": [{"index": 1, "content": {"parts": [{"text": "Yes."}]}, "finishReason": "STOP"}]}
     refused = {"candidates": [{"index": 1, "finishReason": "SAFETY"}]}
     for last, refuses in ((spoken, False), (refused, True)):
-        found = reader(replace(JOB, model="gemini-2.5-flash", input={**JOB.input, "n": 2}), {})
+        found = reader(structs.replace(JOB, model="gemini-2.5-flash", input={**JOB.input, "n": 2}), {})
         found.feed(b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in (filtered, last)))
         assert (found.failure is not None) is refuses
         assert found.spoke is found.ended is not refuses

@@ -4,10 +4,10 @@ import asyncio
 import base64
 import json
 import logging
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from libs.faults.fault import Fault
 from libs.kernel.deadlines import deadline_at
@@ -77,8 +77,8 @@ async def refusal(call: Any) -> Fault:
 async def test_a_film_goes_to_nobody_who_would_leave_its_parts_out() -> None:
     """SEL-5: a dialect without words for clips refuses them before anything is read or sent."""
     house = House(answer(200, {}))
-    film = replace(JOB, input={"prompt": PROMPT, "clips": [{"url": "https://media.example/a.mp4"}]})
-    fault = await refusal(house.submit(replace(ENDPOINT, adapter="kling"), film))
+    film = structs.replace(JOB, input={"prompt": PROMPT, "clips": [{"url": "https://media.example/a.mp4"}]})
+    fault = await refusal(house.submit(structs.replace(ENDPOINT, adapter="kling"), film))
     assert [error.pointer for error in fault.errors] == ["/input/clips"]
     assert house.transport.sent == house.intake.taken == []
 
@@ -274,7 +274,7 @@ async def test_records_that_cannot_be_read_prove_nothing() -> None:
 
 
 PICTURE = Job("attempt-1", "token-1", "image", "gpt-image-1", {"prompt": PROMPT})
-KEYED = replace(ENDPOINT, adapter="openai", reconcile_by="idempotency_key")
+KEYED = structs.replace(ENDPOINT, adapter="openai", reconcile_by="idempotency_key")
 PAINTED = {"data": [{"b64_json": base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"p" * 80).decode()}]}
 
 
@@ -306,7 +306,7 @@ async def test_what_stands_before_the_keys_proves_nothing() -> None:
 async def test_nothing_is_sent_again_where_no_key_is_honoured() -> None:
     """ATT-5 ATT-6: without the Channel's word there is no key in the request, and no second request."""
     house = House(ExchangeBroken(Broken.RESET))
-    plain = replace(KEYED, reconcile_by="")
+    plain = structs.replace(KEYED, reconcile_by="")
     assert (await refusal(house.submit(plain, PICTURE))).code == "submission_unknown"
     house.clock.advance(1000)
     assert (await house.reconcile(plain, PICTURE, START)).verdict is Verdict.UNKNOWN
@@ -318,14 +318,14 @@ async def test_a_way_that_the_dialect_does_not_have_is_a_broken_configuration() 
     """CAT-6: it surfaces before anything is sent, not when an answer was lost."""
     house = House()
     for way in ("lookup", "idempotency_key"):
-        fault = await refusal(house.submit(replace(ENDPOINT, reconcile_by=way), JOB))
+        fault = await refusal(house.submit(structs.replace(ENDPOINT, reconcile_by=way), JOB))
         assert fault.code == "source_not_configured"
     assert house.transport.sent == []
 
 
 async def test_a_lookup_tells_at_once_and_absence_once_it_is_settled() -> None:
     """ATT-6: one question by our token; the task is ours, and none is believed when the submission must be over."""
-    kling = replace(ENDPOINT, adapter="kling")
+    kling = structs.replace(ENDPOINT, adapter="kling")
     ours = {"task_id": "k-1", "task_status": "submitted", "task_info": {"external_task_id": "token-1"}}
     none = answer(404, {"code": 1203, "message": "no such task"})
     house = House(answer(200, {"code": 0, "data": ours}), none, none, answer(200, {"code": 0, "data": {}}))
@@ -342,7 +342,7 @@ async def test_a_lookup_tells_at_once_and_absence_once_it_is_settled() -> None:
 
 
 TALK = Job("attempt-2", "token-2", "chat", "gpt", {"messages": [{"role": "user", "content": PROMPT}]})
-OPENAI = replace(ENDPOINT, adapter="openai")
+OPENAI = structs.replace(ENDPOINT, adapter="openai")
 
 
 def said(content: Any, finish_reason: str = "stop", **message: Any) -> HttpResponse:
@@ -377,12 +377,14 @@ async def test_a_chat_is_shown_what_another_node_made() -> None:
     sha256 = digest(MP4)
     house.store.kept[sha256] = (MP4, "video/mp4")
     parts = [{"type": "text", "text": "What is it?"}, {"type": "video_url", "video_url": {"artifact": sha256}}]
-    sent = await house.submit(OPENAI, replace(TALK, input={"messages": [{"role": "user", "content": parts}]}))
+    sent = await house.submit(OPENAI, structs.replace(TALK, input={"messages": [{"role": "user", "content": parts}]}))
     assert sent.result is not None
     body = json.loads(house.transport.sent[0][0].body)
     shown = body["messages"][0]["content"][1]["video_url"]
     assert shown == {"url": "data:video/mp4;base64," + base64.b64encode(MP4).decode()}
     lost = [{"type": "video_url", "video_url": {"artifact": "ab" * 32}}]
-    fault = await refusal(house.submit(OPENAI, replace(TALK, input={"messages": [{"role": "user", "content": lost}]})))
+    fault = await refusal(
+        house.submit(OPENAI, structs.replace(TALK, input={"messages": [{"role": "user", "content": lost}]}))
+    )
     assert fault.code == "material_unreachable"
     assert len(house.transport.sent) == 1

@@ -7,9 +7,11 @@ everybody's.
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeGuard
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from libs.faults.fault import Fault
 from libs.kernel.deadlines import carry_deadline
@@ -33,8 +35,7 @@ from services.routing.domain.trial import model_in, policy_in
 from services.routing.ports import Priced, Refused, Reserved
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ask:
+class Ask(Struct, frozen=True, eq=False):
     """One call that wants a place. `request.input` is a digest; `spent` counts what earlier tries may have cost."""
 
     desk: CallDesk
@@ -45,13 +46,12 @@ class Ask:
     prefer: str = ""
     """A Supply that comes before all others, where it survives."""
     tried: tuple[str, ...] = ()
-    not_before: Mapping[str, datetime] = field(default_factory=dict)
+    not_before: Mapping[str, datetime] = {}
     call_tries: int = 0
     """How many of its tries may fail, for the explanation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(Struct, frozen=True):
     """A decision and what became of it; `lease` is there when it was reserved, `refused` when it was not."""
 
     inputs: Inputs

@@ -8,12 +8,12 @@ Laws of this file:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from libs.faults.fault import Fault
 from libs.faults.registry import Scope
@@ -50,8 +50,7 @@ LOOKS_AT_ONCE = 8
 """Reservations that may be refused one after the other before the call waits like everybody else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A try that may be sent now."""
 
     tried: Try
@@ -222,7 +221,7 @@ class Conduct:
         if used is None:
             ended = self._booked(ended, settle_call.cost_of_failed(ended, fault, started.supply))
         else:
-            self._facts[ended.id] = replace(self._facts[ended.id], estimate=used)
+            self._facts[ended.id] = structs.replace(self._facts[ended.id], estimate=used)
         settle_call.after_failure(self.desk, ended, fault, used)
         self._hold(started, ended, fault)
         if follows is Next.FINAL:
@@ -245,7 +244,7 @@ class Conduct:
             provider_request_id=report.provider_request_id,
         )
         self.desk.memory.successes[self._call.model] = self.desk.now()
-        self._facts[ended.id] = facts = replace(self._facts[ended.id], estimate=estimate)
+        self._facts[ended.id] = facts = structs.replace(self._facts[ended.id], estimate=estimate)
         settle_call.give_back(self.desk, ended, settle_call.succeeded_feedback(ended, estimate), None, tell=True)
         return self._booked(ended, await settle_call.priced(self.desk, self.opened.catalog, ended, facts, report))
 
@@ -365,7 +364,7 @@ class Conduct:
             now_ns = self.desk.now_ns()
             self.clock.end_try(now_ns, consumed=True)
             ended = self._close(started, now_ns, state=TryState.ABANDONED, possible_charge=True)
-            self._facts[ended.id] = replace(self._facts[ended.id], estimate=used)
+            self._facts[ended.id] = structs.replace(self._facts[ended.id], estimate=used)
             settle_call.give_back(self.desk, ended, Feedback(used_tokens=used.tokens), None, tell=False)
         self._finish(CallState.ABANDONED)
 

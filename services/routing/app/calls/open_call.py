@@ -1,10 +1,10 @@
 """A call at the door: who asks, for what, and whether that may be (SEL-1, SEL-2). Nothing here looks at Supplies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from libs.faults.fault import Fault
 from libs.kernel.surrogates import halves_in
@@ -16,8 +16,7 @@ from services.routing.domain.request import Request
 from services.routing.domain.trial import model_in, policy_in
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What a caller asks for. `input` is a JSON object; `timeout_s` None = as the policy says."""
 
     call_id: str
@@ -36,8 +35,7 @@ class Asked:
     """`model` is the trial of one Supply: our own verification asks, no caller can (CAT-7)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """An admitted call. `given` is the input as JSON values, `request` holds its digest."""
 
     asked: Asked

@@ -1,7 +1,8 @@
 """One call for those who ask, with the reasons of its choices."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from libs.faults.fault import Fault
 from services.routing.app.calls.call_desk import CallDesk

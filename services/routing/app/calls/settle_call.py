@@ -6,9 +6,10 @@ Everything here is an errand of its own: it outlives the caller and its deadline
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
@@ -45,8 +46,7 @@ CUT_SHORT = "cut_short"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What a price may depend on beside the usage, by try."""
 
     kind: str

@@ -6,15 +6,15 @@ Laws of this file:
 - a call stalls only if it has itself waited for the whole window *and* nothing in its scope has succeeded within it.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 NANOS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Struct, frozen=True):
     """Nanoseconds. `wall` is the sum of the others."""
 
     wall_ns: int = 0
