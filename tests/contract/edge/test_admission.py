@@ -4,109 +4,31 @@ import base64
 import hashlib
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from libs.faults.fault import Fault
-from libs.rpc.address import LOOPBACK, parse
-from libs.rpc.admission import KeyAdmission
-from libs.rpc.channels import Channels
 from libs.rpc.faulting import faults_from_rpc
-from libs.rpc.loopback import LoopbackRegistry
-from libs.rpc.server import RpcServer
-from libs.telemetry.metrics import Metrics
 from pointsman.common.v1 import artifact_pb2
 from pointsman.edge.v1 import admission_service_pb2, key_service_pb2
 from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceStub
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 from pointsman.health.v1 import health_service_pb2
-from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub, add_HealthServiceServicer_to_server
+from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
 from pointsman.routing.v1 import routing_service_pb2
-from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
+from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
 from pointsman.runs.v1 import review_pb2, review_service_pb2, runs_service_pb2
-from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceStub, add_ReviewServiceServicer_to_server
-from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub, add_RunsServiceServicer_to_server
+from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceStub
+from pointsman.runs.v1.runs_service_pb2_grpc import RunsServiceStub
 from tests.contract.edge.house import ADMIN_KEY, EdgeHouse
+from tests.contract.edge.port import Port
 from tests.contract.edge.values import struct
 from tests.support.media import picture
 
-
-@dataclass
-class Port:
-    """A server with a TCP port that asks for keys, and the doors to it."""
-
-    outside: Channels
-    inside: Channels
-
-    async def ask(self, stub: Any, method: str, request: Any, key: str = "") -> Any:
-        """Call over TCP; raises Fault."""
-        metadata = [("authorization", f"Bearer {key}")] if key else []
-        async with faults_from_rpc():
-            return await getattr(stub(self.outside.to("port")), method)(request, timeout=5, metadata=metadata)
-
-    async def fault(self, stub: Any, method: str, request: Any, key: str) -> Fault:
-        """The fault that it ends with."""
-        with pytest.raises(Fault) as caught:
-            await self.ask(stub, method, request, key)
-        return caught.value
-
-    async def code(self, stub: Any, method: str, request: Any, key: str = "") -> str:
-        """The code of the fault that it ends with, "" for none."""
-        try:
-            await self.ask(stub, method, request, key)
-        except Fault as fault:
-            return fault.code
-        return ""
-
-
-@pytest.fixture
-async def port(edge: EdgeHouse) -> AsyncIterator[Port]:
-    """The fakes behind a public port; the edge knows the keys."""
-    registry = LoopbackRegistry()
-    asked = parse("127.0.0.1:0")
-    admit = KeyAdmission(edge.channels.to("edge"))
-    server = RpcServer((LOOPBACK, asked), registry=registry, public=(asked,), admit=admit, metrics=Metrics())
-    server.add(lambda s: add_RunsServiceServicer_to_server(edge.runs, s))
-    server.add(lambda s: add_ReviewServiceServicer_to_server(edge.reviews, s))
-    server.add(lambda s: add_RoutingServiceServicer_to_server(edge.routing, s))
-    server.add(lambda s: add_HealthServiceServicer_to_server(edge.health, s))
-    for _, add_to_server in edge.context.registrations:
-        server.add(add_to_server)
-    await server.start()
-    outside = Channels({"port": server.bound[asked]}, registry=registry)
-    inside = Channels(registry=registry, caller="runs")
-    try:
-        yield Port(outside, inside)
-    finally:
-        await outside.close(0.0)
-        await inside.close(0.0)
-        await server.close(0.1)
-
-
 SNAPSHOT = health_service_pb2.GetSnapshotRequest()
-
-
-async def test_what_nobody_can_read_stops_at_the_port(edge: EdgeHouse, port: Port) -> None:
-    """ERR-2: an unknown enumerator is the caller's fault with its field, for operators too; no method begins."""
-    _, users = await edge.key("a")
-    for key in (ADMIN_KEY, users):
-        asked = runs_service_pb2.ListRunsRequest(tenant="a", states=[77])
-        fault = await port.fault(RunsServiceStub, "ListRuns", asked, key)
-        assert (fault.code, fault.errors[0].pointer) == ("validation_failed", "/states/0")
-
-
-async def test_who_acts_is_who_has_the_key(edge: EdgeHouse, port: Port) -> None:
-    """HUMAN-2, AUTH-1: a user's command goes into the history under its key, whatever the request says."""
-    key_id, key = await edge.key("a")
-    order = runs_service_pb2.CreateRunRequest(tenant="a", model="m")
-    made = await port.ask(RunsServiceStub, "CreateRun", order, key)
-    asked = runs_service_pb2.PauseRunRequest(run_id=made.run.id, tenant="a", actor="somebody else")
-    await port.ask(RunsServiceStub, "PauseRun", asked, key)
-    assert edge.runs.actors == [key_id]
 
 
 async def test_strangers_show_a_key(edge: EdgeHouse, port: Port) -> None:

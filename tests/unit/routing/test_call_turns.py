@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
@@ -15,6 +16,7 @@ from services.routing.app.calls.invoke import invoke
 from services.routing.app.calls.open_call import Asked
 from services.routing.app.calls.watchdog import LOOK_S, Watch, Watchdog
 from services.routing.app.desk import Errands
+from services.routing.domain.catalog import Limits
 from services.routing.domain.decision import HealthView
 from services.routing.domain.usage import Usage
 from services.routing.ports.alerts import AlertQuery
@@ -124,6 +126,17 @@ async def test_a_slot_that_somebody_waits_for_goes_at_once():
         await some_turns()
     assert await asyncio.gather(*work) == ["a/talk"] * 6
     play.clock.advance(1000)
+    await play.desk.errands.done()
+
+
+async def test_nobody_is_turned_away_for_a_slot_whose_call_has_ended():
+    """SYN-2, SYN-7: a caller who asks one after the other finds its own slot free, however long releases gather."""
+    only = replace(chat_supply("a/talk"), limits=Limits(concurrency=1))
+    play = call_stage(chat_catalog(only, sync={"quota_full": "fail_fast"}), settle_window_s=1.0)
+    for number in range(5):
+        assert await asyncio.wait_for(called(play, f"c{number}"), 5) == "a/talk"
+    assert play.provider.sent() == 5
+    play.clock.advance(2000)
     await play.desk.errands.done()
 
 

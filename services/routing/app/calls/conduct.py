@@ -46,8 +46,7 @@ MISSED = frozenset({TryState.FAILED, TryState.UNKNOWN})
 """Tries that speak against their Supply."""
 OVERDUE_S = 30.0
 """A call that has not ended so long after its last lease is over has lost its process."""
-LOOKS_AT_ONCE = 8
-"""Reservations that may be refused one after the other before the call waits like everybody else."""
+LOOKS_AT_ONCE = 8  # reservations may be refused one after the other before the call waits like everybody else
 
 
 class Started(Struct, frozen=True):
@@ -286,7 +285,7 @@ class Conduct:
         words = f"{refused.level} {refused.gate} {refused.used} of {refused.limit}"
         self.unsent.append(self._round(seat, RoundOutcome.REFUSED, words))
         self._refusals += 1
-        if refused.gate == "stale_health" and self._refusals <= LOOKS_AT_ONCE:
+        if (refused.gate == "stale_health" and self._refusals <= LOOKS_AT_ONCE) or await self.waiting.caught_up():
             return
         chosen, held = seat.inputs.supplies[seat.decision.chosen], [seat.decision.chosen]
         if refused.level == f"channel {chosen.channel}":
@@ -301,6 +300,8 @@ class Conduct:
         if decision.verdict is Verdict.FAIL:
             self.unsent.append(self._round(seat, RoundOutcome.FAILED))
             raise self.ended(ends.refused(decision, self._call.model))
+        if await self.waiting.caught_up():
+            return
         until = self.patience.next_look(decision.fates, decision.retry_at, now, self.desk.chance())
         if until is None or (until - now).total_seconds() >= self.left_s:
             self.unsent.append(self._round(seat, RoundOutcome.WAITING))

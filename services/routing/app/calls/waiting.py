@@ -20,8 +20,18 @@ class Waiting:
         self._model = model
         self._window_s = window_s
         self._clock = clock
+        self._looked = False
         self._elsewhere: datetime | None = None
         """The last success of the scope in another process, as far as it was asked for."""
+
+    async def caught_up(self) -> bool:
+        """Once for a call that finds no place: whether slots and outcomes of calls that had ended were still to be
+        told, and are now, so that another look may find one."""
+        first, self._looked = not self._looked, True
+        if not first or not await self._desk.afterwards.catch_up():
+            return False
+        self._desk.looking.forget()
+        return True
 
     async def wait(self, seconds: float, fates: Sequence[Fate], holds: ends.Holds) -> Fault | None:
         """Until that time is over, or something is given back, or the verdict of stall has fallen: that one."""
