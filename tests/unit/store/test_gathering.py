@@ -7,6 +7,7 @@ import pytest
 
 from libs.faults.fault import Fault
 from libs.store.gathering import Gathering
+from libs.telemetry.spans import carried, here
 
 
 class Work:
@@ -48,6 +49,34 @@ async def test_who_waits_in_one_turn_travels_together() -> None:
     work.go_on.set()
     assert await asyncio.gather(*first, *later) == ["A", "B", "C", "D", "E"]
     assert work.groups == [["a", "b"], ["c", "d", "e"]]
+
+
+async def test_a_group_is_asked_about_in_the_trace_of_its_first_member() -> None:
+    """OPS-5: the task that carries the groups is somebody's; a later group is not told in that one's trace."""
+    seen: list[str] = []
+
+    class Traced(Work):
+        async def __call__(self, asks: Sequence[str]) -> Sequence[str | Exception]:
+            """Remembers in which trace it is done."""
+            seen.append(here())
+            return await super().__call__(asks)
+
+    work = Traced()
+    group = gathering(work)
+
+    async def ask(name: str, traceparent: str) -> str:
+        with carried(traceparent):
+            return await group.ask(name)
+
+    work.go_on.clear()
+    first = asyncio.create_task(ask("a", "00-one"))
+    await work.begun.wait()
+    later = [asyncio.create_task(ask(name, trace)) for name, trace in (("b", "00-two"), ("c", "00-three"))]
+    await asyncio.sleep(0)
+    work.go_on.set()
+    await asyncio.gather(first, *later)
+    assert await ask("d", "") == "D"
+    assert seen == ["00-one", "00-two", ""]
 
 
 async def test_two_about_one_thing_never_travel_together() -> None:
