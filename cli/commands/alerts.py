@@ -1,13 +1,25 @@
 """`pointsman alerts`: what wants an operator's eye."""
 
+import shlex
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import click
 
 from cli import output
 from cli.api import Api
 from cli.context import Session, json_option, pass_session
+
+MOST_LOOKS = 5
+"""Commands that are named below the table."""
+SHOWN_BY = {
+    "/v1/operator/runs/": "run show",
+    "/v1/runs/": "run show",
+    "/v1/tasks/": "explain",
+    "/v1/calls/": "explain",
+    "/v1/operator/budgets/": "budget show",
+}
+"""By the path of the API that an alert links to: the verb that shows the same."""
 
 
 @click.group(invoke_without_command=True)
@@ -41,6 +53,19 @@ def _list(session: Session, kind: str, subject: str, only_open: bool, as_json: b
     nothing = f"no {said} of kind {kind!r}; {nameable(kinds)}" if kind else f"no {said}"
     columns = ("since", "severity", "kind", "subject", "times", "seen", "message", "id")
     output.show_rows("Alerts", columns, map(_row, answer["alerts"]), nothing)
+    looks = list(dict.fromkeys(look for item in answer["alerts"] if (look := look_with(item.get("link")))))
+    for look in looks[:MOST_LOOKS]:
+        output.console.print(f"look at it: {look}", highlight=False, markup=False, soft_wrap=True)
+    if len(looks) > MOST_LOOKS:
+        output.console.print(f"and {len(looks) - MOST_LOOKS} more; --json tells every link", highlight=False)
+
+
+def look_with(link: str | None) -> str:
+    """The command that shows what an alert leads to; "" for what has none."""
+    for path, verb in SHOWN_BY.items():
+        if link and link.startswith(path):
+            return f"pointsman {verb} {shlex.quote(unquote(link.removeprefix(path)))}"
+    return ""
 
 
 def _row(item: dict[str, Any]) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from cli import output
 from cli.api import Unreachable, server_url
-from cli.commands.alerts import alerts
+from cli.commands.alerts import alerts, look_with
 from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
 from cli.commands.doctor import doctor
@@ -279,6 +279,23 @@ def test_a_key_is_rotated_and_shown_once() -> None:
     assert "shown this once" in said.stderr
     assert server.asked == [("POST", "/v1/operator/keys/K1:rotate", {"grace_s": 60.0})]
     assert json.loads(invoke(keys, server, "rotate", "K1", "--json").stdout) == {"id": "K1", "key": "pm_K1_x"}
+
+
+def test_alerts_name_the_command_that_shows_what_they_are_about() -> None:
+    """OPS-6, OPS-8: an alert about an attempt or a run is opened by typing what stands below it; each is named once."""
+    links = ["/v1/operator/runs/R1", "/v1/tasks/T1", "/v1/calls/C1", "/v1/operator/budgets/film%2Fa%20b", None, "/v1/x"]
+    assert [look_with(link) for link in links] == [
+        "pointsman run show R1", "pointsman explain T1", "pointsman explain C1", "pointsman budget show 'film/a b'", "",
+        "",
+    ]  # fmt: skip
+    some = {
+        "id": "A", "kind": "stuck_state", "severity": "high", "subject": "s", "count": 1, "message": "m",
+        "created_at": "2026-01-31T09:30:00Z", "acknowledged_at": None,
+    }  # fmt: skip
+    told = [{**some, "link": f"/v1/operator/runs/R{number // 2}"} for number in range(14)]
+    said = invoke(alerts, FakeServer({"/v1/operator/alerts": {"alerts": told}})).output
+    assert said.count("look at it: pointsman run show R") == 5
+    assert "and 2 more" in said
 
 
 def test_an_operator_is_shown_whoevers_run() -> None:
