@@ -332,11 +332,12 @@ def _ended(state: RunState) -> Step:
 
 
 def run_result(run: Run) -> Result:
-    """What a Run that succeeded gave: its node's result, or what the last nodes of a production gave."""
+    """What a Run that succeeded gave: its node's result, or what the last nodes of a production gave. A check gives
+    nothing of its own: what nothing but checks comes after is last."""
     if run.production is None:
         node = run.node
         return node.results.get(node.input_hash) or Result(node.artifacts)
-    inner = {name for node in run.production["nodes"] for name in _named(node)}
+    inner = {name for node in run.production["nodes"] if node.get("kind") != "check" for name in _named(node)}
     last = [node for node in run.nodes.values() if not node.parent and node.id not in inner and node.artifacts]
     output = {
         node.id: result.output for node in last if (result := node.results.get(node.input_hash)) and result.output

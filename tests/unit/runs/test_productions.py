@@ -5,6 +5,7 @@ from typing import Any
 from services.runs.domain.run import NodeState, RunState
 from tests.unit.runs.fakes import DOUBTED, OUT_OF_ORDER, REFUSED, FakeRouting
 from tests.unit.runs.house import House, in_state, states
+from tests.unit.runs.test_gates import fan_out, production, shots
 
 SHOTS = [
     {"id": "S01", "shot_class": "dialogue", "prompt": "two people talk"},
@@ -83,6 +84,17 @@ async def test_the_result_of_a_production_is_what_nothing_else_takes_up() -> Non
     run = await home.decide(await home.decide(run, "approve"), "approve")
     assert run.result is not None
     assert run.result.artifacts == run.nodes["film"].artifacts
+    await home.rebuilds(run)
+
+
+async def test_what_was_only_checked_is_the_result() -> None:
+    """EVENT-3, GATE-1: a check that comes last gives nothing of its own, and takes nothing away."""
+    home = house()
+    looked = {"id": "looked", "kind": "check", "needs": ["frames"], "checks": ["decodes"]}
+    run = await home.carry(await home.produce(production(fan_out(shots(2)), looked)))
+    assert run.result is not None
+    assert len(run.result.artifacts) == 2
+    assert run.result.artifacts == run.nodes["frames"].artifacts
     await home.rebuilds(run)
 
 
