@@ -7,7 +7,7 @@ Laws of this file:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -307,7 +307,7 @@ def _until(spec: Mapping[str, Any], faults: Faults) -> datetime | None:
     if spec.get("until") is None:
         return None
     try:
-        return datetime.strptime(str(spec["until"]), "%Y-%m-%d").replace(tzinfo=UTC)
+        return datetime.strptime(str(spec["until"]), "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
     except ValueError:
         faults.append(("until", f'must be a day, for example "2026-12-01", not {spec["until"]!r}'))
         return None

@@ -11,7 +11,7 @@ Laws of this file:
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from typing import Any, NamedTuple
 
@@ -77,7 +77,7 @@ def price(rule: PriceRule, request: Mapping[str, Any], at: datetime | None = Non
 def price_asked(rule: PriceRule, asked: Asked) -> Priced | Unpriced:
     """The same for a request that several rules price."""
     if rule.until is not None and asked.at is not None and asked.at >= rule.until:
-        return Unpriced(f"{rule.id} ended on {rule.until.date()}")
+        return Unpriced(f"{rule.id} ended with {(rule.until - timedelta(days=1)).date()}")
     return charge(rule, asked, None)
 
 

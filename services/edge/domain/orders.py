@@ -1,7 +1,8 @@
 """What `POST /v1/runs` may say, read into an Order with its materials found.
 
 What a model takes (durations, counts, sizes) is routing's to judge; here stands what every order must keep: the fields
-that exist, their types, and materials that are one of `{"url"}`, `{"artifact"}` or `{"base64","media_type"}`.
+that exist, their types, and materials that are one of `{"url"}`, `{"artifact"}` or `{"base64"}`, which may say its
+`media_type`; the bytes tell what they are.
 """
 
 import binascii
@@ -291,8 +292,8 @@ def _material(value: dict[str, Any], pointer: str, family: str, errors: list[tup
         reader.refuse("", "must hold exactly one of url, artifact and base64")
     elif media_type and not base64:
         reader.refuse("media_type", "goes with base64 alone")
-    elif base64 and not MEDIA_TYPE.fullmatch(media_type):
-        reader.refuse("media_type", "is required with base64, as type/subtype")
+    elif media_type and not MEDIA_TYPE.fullmatch(media_type):
+        reader.refuse("media_type", "must be type/subtype")
     elif artifact and not DIGEST.fullmatch(artifact):
         reader.refuse("artifact", "must be a SHA-256 in 64 lower-case hexadecimal digits")
     elif url and syntax_reason(url):

@@ -23,10 +23,10 @@ MATERIAL: dict[str, Any] = {
         {
             "type": "object",
             "additionalProperties": False,
-            "required": ["base64", "media_type"],
+            "required": ["base64"],
             "properties": {
                 "base64": {"type": "string", "description": "The bytes in base64; kept as an artifact at once."},
-                "media_type": {"type": "string", "description": "For example image/png."},
+                "media_type": {"type": "string", "description": "For example image/png; the bytes tell what they are."},
             },
         },
     ],

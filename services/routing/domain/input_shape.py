@@ -152,7 +152,7 @@ def _anything(pointer: str, value: Any) -> Iterator[Complaint]:
 
 def _material(pointer: str, value: Any) -> Iterator[Complaint]:
     if not isinstance(value, Mapping):
-        yield pointer, 'must be a material: {"url"} or {"artifact"}'
+        yield pointer, 'must be a material: {"url"}, {"artifact"} or {"base64"}'
         return
     for name in value:
         if name not in ("url", "artifact", "media_type"):

@@ -254,9 +254,9 @@ def test_hours_are_fixed_at_submission(at: str, factor: str) -> None:
 def test_no_quote_after_the_last_day() -> None:
     """COST-4: a rule that has ended quotes no more and still settles what it quoted."""
     spec = {"id": "v", "currency": "USD", "billing_mode": "per_second", "rate": "1", "until": "2026-12-01"}
-    assert told(spec, at=NIGHT, duration_s=2) == (Decimal(2), "exact")
-    after = datetime(2026, 12, 1, tzinfo=UTC)
-    assert told(spec, at=after, duration_s=2) == "v ended on 2026-12-01"
+    assert told(spec, at=datetime(2026, 12, 1, 23, 59, 59, tzinfo=UTC), duration_s=2) == (Decimal(2), "exact")
+    after = datetime(2026, 12, 2, tzinfo=UTC)
+    assert told(spec, at=after, duration_s=2) == "v ended with 2026-12-01"
     assert paid(spec, Usage(seconds=Decimal(3)), at=after) == (Decimal(3), "exact")
 
 
