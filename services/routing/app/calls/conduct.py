@@ -80,8 +80,7 @@ class Conduct:
         """Rounds that no try came of."""
         self.changed: Changed | None = None
         self._fates: tuple[Fate, ...] = ()
-        self._refusals = 0
-        self._rounds = 0
+        self._refusals = self._rounds = 0
         self._under_way: Started | None = None
         self._sent_ns = 0
         self._first_ns: int | None = None
@@ -325,7 +324,8 @@ class Conduct:
         return Fault.of("deadline_exceeded", f"no place was found within {self.opened.total_s:g} s")
 
     def _exhausted(self, out_of_time_s: float | None = None) -> Fault:
-        return ends.exhausted(self.budget.used, self.budget.most, self._fates, self.patience.holds, out_of_time_s)
+        used, most, doubted = self.budget.used, self.budget.most, any(item.possible_charge for item in self.tries)
+        return ends.exhausted(used, most, self._fates, self.patience.holds, out_of_time_s, doubted)
 
     def text_for(self, started: Started, given: Mapping[str, Any] | None = None) -> bytes:
         """The input for that Supply: the caller's own bytes, unless degradation or a batch has changed them."""

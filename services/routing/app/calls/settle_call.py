@@ -92,10 +92,13 @@ def after_failure(desk: CallDesk, ended: Try, fault: Fault, estimate: Usage | No
 
 def told_to_health(fault: Fault) -> Failure:
     """A try of a synchronous kind is closed with its end: there is no job of which more will be heard, so an unknown
-    outcome is resolved there and then, as a provider that did not answer. (What it may have charged stays open.)"""
-    if fault.category is Category.UNKNOWN:
-        return failure_of(Fault.of("provider_timeout", fault.message))
-    return failure_of(fault)
+    outcome is resolved there and then: as a provider that did not answer, or whose answer was none. (What it may have
+    charged stays open.)"""
+    if fault.category is not Category.UNKNOWN:
+        return failure_of(fault)
+    evidence = fault.metadata.get("evidence", "")
+    code = "malformed_reply" if evidence.startswith("status 2") else "provider_error"
+    return failure_of(Fault.of(code if evidence.startswith("status") else "provider_timeout", fault.message))
 
 
 def cost_of_failed(ended: Try, fault: Fault, supply: Supply) -> Money | None:

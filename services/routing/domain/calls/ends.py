@@ -89,15 +89,19 @@ def waiting(decision: Decision, holds: Holds, now: datetime) -> Fault:
     return _unavailable("quota_full", words, fates, holds, _later_ms(decision.retry_at, now))
 
 
-def exhausted(tries: int, most: int, fates: Sequence[Fate], holds: Holds, out_of_time_s: float | None) -> Fault:
-    """Every permitted try has failed, or there is no time for another."""
-    words = f"{tries} of {most} tries failed"
+def exhausted(
+    tries: int, most: int, fates: Sequence[Fate], holds: Holds, out_of_time_s: float | None, doubted: bool = False
+) -> Fault:
+    """Every permitted try has failed, or there is no time for another. A repetition is of no use where waiting mends
+    nothing, and nobody's but the caller's choice where a try is `doubted`: it may have been made and charged."""
+    words, vain = f"{tries} of {most} tries failed", not curable(fates, holds)
     if out_of_time_s is not None:
         words += f" and the {out_of_time_s:g} s of the call are over"
-    elif tries < most and not curable(fates, holds):
+    elif tries < most and vain:
         words += " and waiting mends nothing"
     failed = "; ".join(f"{name}: {hold.reason}" for name, hold in sorted(holds.items()) if hold.failed)
-    return _unavailable("retry_exhausted", f"{words}: {failed}", fates, holds, None)
+    fault = _unavailable("retry_exhausted", f"{words}: {failed}", fates, holds, None)
+    return fault.replaced(retryable=False, retry_after_ms=None) if doubted or vain else fault
 
 
 def stalled(stall_s: float, window_s: float, last: datetime | None, fates: Sequence[Fate], holds: Holds) -> Fault:
