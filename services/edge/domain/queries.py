@@ -1,18 +1,40 @@
 """What a query string or a header may say: sizes of pages, cursors, times."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from libs.faults.fault import Fault
+from services.edge.domain.json_values import NAMED_ERRORS, pointer_to
 
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000
 LONGEST_KEY = 255
+LONGEST_NAME = 100
 RUN_STATUSES = (
     "pending", "running", "paused", "succeeded", "failed", "timed_out", "cancelled", "dead_letter",
 )  # fmt: skip
 VISIBLE = re.compile(r"[!-~]+")
+
+
+def faults(given: Iterable[tuple[str, str]], known: Mapping[str, bool]) -> list[tuple[str, str]]:
+    """(pointer, reason) of every parameter that is misspelt, given twice, or holds a NUL character.
+
+    `known`: the names that there are -> whether they may be given more than once.
+    """
+    names = f"known are {', '.join(known)}" if known else "there are none here"
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    for name, value in given:
+        pointer = pointer_to("/query", name[:LONGEST_NAME])
+        if name not in known:
+            found[pointer] = f"is not a known parameter; {names}"
+        elif name in seen and not known[name]:
+            found[pointer] = "is given more than once; give it once"
+        elif "\x00" in value:
+            found[pointer] = "holds a NUL character"
+        seen.add(name)
+    return list(found.items())[:NAMED_ERRORS]
 
 
 def page_size(text: str | None, name: str = "page_size") -> int:

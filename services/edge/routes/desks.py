@@ -56,7 +56,7 @@ class DeskRoutes:
 
     async def reviews(self, asked: Asked) -> Response:
         """In the order of the queue; without a status, those that wait."""
-        statuses = queries.words(asked.request.query_params.getlist("status"), "status", REVIEW_STATUSES)
+        statuses = queries.words(asked.every("status"), "status", REVIEW_STATUSES)
         size, token = queries.page_size(asked.query("page_size")), asked.query("page_token") or ""
         tenant, run_id = asked.query("tenant") or "", asked.query("run") or ""
         return answer(run_shapes.ReviewList(*await self._desks.reviews(tenant, statuses, run_id, size, token)))
@@ -94,7 +94,9 @@ class DeskRoutes:
         """What is served."""
         at = "/v1/operator"
         whose = (Parameter("tenant", "Only this tenant's."), Parameter("run", "Only of this Run."))
-        status = Parameter("status", "Only these, repeated or separated by commas; without it, what waits.")
+        status = Parameter(
+            "status", "Only these, repeated or separated by commas; without it, what waits.", repeats=True
+        )
         redriven = Parameter("redriven", "Also those that were redriven.", {"type": "boolean", "default": False})
         return (
             Operation(

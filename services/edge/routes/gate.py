@@ -13,6 +13,7 @@ from libs.telemetry.correlation import bind
 from services.edge.app.authenticate import Authenticator
 from services.edge.app.open_requests import OpenRequests
 from services.edge.app.request_quotas import RequestQuotas
+from services.edge.domain import queries
 from services.edge.domain.keys import check_scope
 from services.edge.routes.operations import Asked, Operation, plain
 
@@ -72,7 +73,8 @@ class Gate:
     async def _admit(self, request: Request, operation: Operation) -> Asked:
         request_id = str(request.scope.get(REQUEST_ID, ""))
         if not operation.scopes:
-            return Asked(request, request_id, None)
+            _check_words(request, operation)
+            return Asked(request, request_id, None, operation)
         caller = await self._authenticator.bearer(request.headers.get("authorization"))
         bind(tenant=caller.tenant, key_id=caller.key_id)  # so that the log tells whose requests are refused, too
         check_scope(caller.scopes, operation.scopes)
@@ -81,10 +83,10 @@ class Gate:
             request.scope[PLACE] = self._places.take(caller.tenant, held)
         if operation.counts:
             await self._count(request, caller.tenant)
-        _check_words(request)
+        _check_words(request, operation)
         acting = current_identity()
         carry_identity(Identity(acting.caller, acting.request_id, caller.tenant))
-        return Asked(request, request_id, caller)
+        return Asked(request, request_id, caller, operation)
 
     async def _count(self, request: Request, tenant: str) -> None:
         standing, refusal = await self._quotas.admit(tenant)
@@ -94,12 +96,11 @@ class Gate:
             raise refusal
 
 
-def _check_words(request: Request) -> None:
-    """NUL characters are in no id and in no filter; no store takes them (EDG-3)."""
+def _check_words(request: Request, operation: Operation) -> None:
+    """NUL characters are in no id; and a query string says what the operation knows, or nothing is done (EDG-3)."""
     errors = [(f"/path/{name}", "holds a NUL character") for name, v in request.path_params.items() if "\x00" in v]
-    errors += [
-        (f"/query/{name}", "holds a NUL character") for name, v in request.query_params.multi_items() if "\x00" in v
-    ]
+    if request.scope.get("query_string"):
+        errors += queries.faults(request.query_params.multi_items(), operation.queried)
     if errors:
         raise Fault.invalid(*errors)
 

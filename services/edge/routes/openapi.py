@@ -59,8 +59,8 @@ OPENAI_PROBLEM: dict[str, Any] = {
         },
     },
 }
-# What may happen to every request, or to every one with a key.
-EVERYWHERE = ("internal", "overloaded")
+# What may happen to every request (its query string may say what nobody knows), or to every one with a key.
+EVERYWHERE = ("internal", "overloaded", "validation_failed")
 WITH_KEY = ("unauthenticated", "forbidden", "governance_backend_down", "peer_unavailable", "deadline_exceeded")
 _NAMES = {
     100: "Continue",

@@ -1,6 +1,6 @@
 """What an operation is: one method of one path, with everything that the gate and the OpenAPI document need."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,7 @@ class Asked(Struct, frozen=True):
     request: Request
     request_id: str
     known: Caller | None
+    operation: "Operation"
 
     @property
     def caller(self) -> Caller:
@@ -53,19 +54,26 @@ class Asked(Struct, frozen=True):
         return str(self.request.path_params[name])
 
     def query(self, name: str) -> str | None:
-        """A value of the query string."""
+        """A value of the query string; only of a parameter that the operation names."""
+        assert name in self.operation.queried, f"{self.operation.name} names no parameter {name}"
         value: str | None = self.request.query_params.get(name)
         return value
+
+    def every(self, name: str) -> list[str]:
+        """All values of a parameter that may be given more than once."""
+        assert self.operation.queried.get(name), f"{self.operation.name} names no parameter {name} that repeats"
+        return list(self.request.query_params.getlist(name))
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the query string or a header, for the document."""
+    """A parameter of the query string or a header. `repeats`: it may be given more than once."""
 
     name: str
     tells: str
     schema: dict[str, Any] = field(default_factory=lambda: {"type": "string"})
     where: str = "query"
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,8 @@ class Operation:
 
     `answer` is the shape of a success, `media` its type where it is no JSON. `takes` is the schema of a JSON body, or
     None; `types` the media types of any other body. `codes` are the faults that callers should expect. A success may
-    come as `also_media` too. `holds` is what a request has open at length; one with a body holds that otherwise.
+    come as `also_media` too. A query string may hold what `parameters` name, and nothing else. `holds` is what a
+    request has open at length; one with a body holds that otherwise.
     """
 
     name: str
@@ -94,6 +103,11 @@ class Operation:
     also_media: str = ""
     head: bool = True
     holds: Hold | None = None
+
+    @property
+    def queried(self) -> Mapping[str, bool]:
+        """The names that a query string may hold -> whether they repeat."""
+        return {parameter.name: parameter.repeats for parameter in self.parameters if parameter.where == "query"}
 
     @property
     def held(self) -> Hold | None:

@@ -17,7 +17,7 @@ class OverseeingRoutes:
 
     async def list(self, asked: Asked) -> Response:
         """A page, newest first; without a tenant, of all."""
-        statuses = queries.statuses(asked.request.query_params.getlist("status"))
+        statuses = queries.statuses(asked.every("status"))
         size = queries.page_size(asked.query("page_size"))
         tenant, label, token = (asked.query(name) or "" for name in ("tenant", "label", "page_token"))
         return answer(run_shapes.TenantRunPage(*await self._runs.page(tenant, statuses, label, size, token)))

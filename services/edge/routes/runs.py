@@ -21,7 +21,7 @@ LONGEST_JOIN_S = 600
 DEFAULT_JOIN_S = 30
 AFTER = Parameter("after", "Only events after this sequence.", {"type": "integer", "minimum": 0, "default": 0})
 FILTERS = (
-    Parameter("status", "Only these, repeated or separated by commas."),
+    Parameter("status", "Only these, repeated or separated by commas.", repeats=True),
     Parameter("label", "Only with this label, `name` or `name=value`."),
 )
 BESIDE: dict[str, Any] = {
@@ -107,7 +107,7 @@ class RunRoutes:
 
     async def list(self, asked: Asked) -> Response:
         """A page, newest first."""
-        statuses = queries.statuses(asked.request.query_params.getlist("status"))
+        statuses = queries.statuses(asked.every("status"))
         size = queries.page_size(asked.query("page_size"))
         label, token = asked.query("label") or "", asked.query("page_token") or ""
         runs, following = await self._runs.page(asked.tenant, statuses, label, size, token)
