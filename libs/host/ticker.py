@@ -41,8 +41,10 @@ class Ticker:
         backoff_max_s: float = 30.0,
         timeout_s: float | None = None,
         grace_s: float = 10.0,
+        most_share: float = 1.0,
     ) -> None:
         """`jitter` is a share of the pause (0.1: ±10 %). `timeout_s` ends a hung tick, which then counts as failed.
+        `most_share` of the time may be spent in ticks: after a long one the pause is longer (0.05: 19 times as long).
 
         `grace_s` is how long `stop` lets the tick in hand go on before it cancels it.
         """
@@ -57,6 +59,9 @@ class Ticker:
         self._backoff_max_s = max(backoff_max_s, interval_s)
         self._timeout_s = timeout_s
         self._grace_s = grace_s
+        self._rests = 1 / most_share - 1
+        """How many times as long as the last tick took the pause is at least."""
+        self._took_s = 0.0
         self._woken = self._stopping = False
         self._pause: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -110,13 +115,14 @@ class Ticker:
         except Exception as error:
             self._failed(repr(error), error)
         else:
-            metrics.PROCESS.histogram(names.TICK_SECONDS, **self._labels).observe(
-                self._world.clock.monotonic() - begun_s
-            )
+            took_s = self._world.clock.monotonic() - begun_s
+            metrics.PROCESS.histogram(names.TICK_SECONDS, **self._labels).observe(took_s)
             if self.failures:
                 log.info("ticker %s works again after %d failures", self.name, self.failures)
             self.failures = 0
             return more is True
+        finally:
+            self._took_s = self._world.clock.monotonic() - begun_s
         return False
 
     def _failed(self, text: str, error: BaseException | None) -> None:
@@ -128,6 +134,7 @@ class Ticker:
         """Pause until the interval is over, a wake comes (not after a failure) or the ticker stops."""
         pause_s = self._interval_s * 2.0 ** min(self.failures, LONGEST_DOUBLING)
         pause_s = min(pause_s, self._backoff_max_s if self.failures else self._interval_s)
+        pause_s = max(pause_s, self._took_s * self._rests)
         pause_s *= self._world.rng.uniform(1 - self._jitter, 1 + self._jitter)
         if self._stopping or (self._woken and not self.failures):
             await asyncio.sleep(0)

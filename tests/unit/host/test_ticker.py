@@ -18,12 +18,13 @@ class HandClock:
 
     def __init__(self) -> None:
         self.pauses: asyncio.Queue[tuple[float, asyncio.Event]] = asyncio.Queue()
+        self.at = 0.0
 
     def now(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC)
 
     def monotonic(self) -> float:
-        return 0.0
+        return self.at
 
     async def sleep(self, seconds: float) -> None:
         event = asyncio.Event()
@@ -73,6 +74,19 @@ async def test_ticks_at_once_then_after_every_interval(clock: HandClock, world: 
         assert work.calls == count
         assert 9 <= seconds <= 11
         end()
+    await ticker.stop()
+
+
+async def test_a_long_tick_is_followed_by_a_longer_pause(clock: HandClock, world: World) -> None:
+    """A tick that takes a minute, a twentieth of the time at most, comes again after nineteen."""
+
+    async def work() -> None:
+        clock.at += 60
+
+    ticker = Ticker("t", work, world=world, interval_s=10, jitter=0, most_share=0.05)
+    ticker.start()
+    seconds, _ = await clock.next_pause()
+    assert seconds == pytest.approx(19 * 60)
     await ticker.stop()
 
 
