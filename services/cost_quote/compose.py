@@ -25,6 +25,8 @@ from services.cost_quote.store.postgres import PostgresPriceBooks
 SCHEMA = "cost_quote"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
 QUOTES = "pointsman.cost_quote.v1.QuoteService"
+CHECK_SHARE = 0.05
+"""Of the time the ledger is read from end to end at most, however large it has grown."""
 BUDGETS = "pointsman.cost_quote.v1.BudgetService"
 
 
@@ -40,7 +42,9 @@ def build(settings: Settings, channels: Any, world: World) -> ComposedContext:
         context.migration = lambda: migrate(settings.database_url, schema=SCHEMA, versions=VERSIONS)
         context.finish = (budgets.close, database.close)
     check = CheckLedger(budgets)
-    context.tickers = (Ticker("cost_quote.check_ledger", check, world=world, interval_s=settings.check_s),)
+    context.tickers = (
+        Ticker("cost_quote.check_ledger", check, world=world, interval_s=settings.check_s, most_share=CHECK_SHARE),
+    )
     return context
 
 

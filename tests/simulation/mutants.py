@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from libs.kernel.money import Money
+from pointsman.cost_quote.v1 import budget_service_pb2
 from pointsman.health.v1 import health_service_pb2
 from pointsman.provider_adapter.v1 import provider_service_pb2
 from services.capacity.domain.leases import Lease, Request, lease_of
@@ -33,6 +34,7 @@ from tests.simulation.world import Planted
 
 REPORT = "/pointsman.health.v1.HealthService/ReportOutcome"
 RECONCILE = "/pointsman.provider_adapter.v1.ProviderService/Reconcile"
+HOLD, HOLDS = (f"/pointsman.cost_quote.v1.BudgetService/{name}" for name in ("Hold", "BatchHold"))
 
 
 class UnfencedTasks(MemoryTasks):
@@ -141,7 +143,7 @@ class ForgetfulBudgets(MemoryBudgets):
 
     async def hold(self, ask: HoldAsk) -> Moved | Refused:
         """Reserve, as if that id had never come."""
-        self._holds.pop(ask.hold_id, None)
+        self.holds.pop(ask.hold_id, None)
         return await super().hold(ask)
 
 
@@ -173,6 +175,27 @@ def newest_catalogue(stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
         return asked.SerializeToString()
 
     return {RECONCILE: present}
+
+
+def misfiled_holds(stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
+    """Holds taken away: the ledger takes each under another name, and who asked believes it its own (COST-9)."""
+
+    def elsewhere(asked: budget_service_pb2.HoldRequest) -> None:
+        if asked.hold_id.startswith("task:"):
+            asked.hold_id = f"{asked.hold_id}:elsewhere"
+
+    def one(raw: bytes) -> bytes:
+        asked = budget_service_pb2.HoldRequest.FromString(raw)
+        elsewhere(asked)
+        return asked.SerializeToString()
+
+    def many(raw: bytes) -> bytes:
+        asked = budget_service_pb2.BatchHoldRequest.FromString(raw)
+        for each in asked.requests:
+            elsewhere(each)
+        return asked.SerializeToString()
+
+    return {HOLD: one, HOLDS: many}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +247,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "breaker: epochs": _mutant(20, MISJUDGING, "closed_circuits_only"),
     "supersession: attempts": _mutant(17, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
     "supersession: the catalogue": _mutant(3, Planted(rewrites=newest_catalogue, temper=REPRICED), *LATE_WRITES),
+    "money: held before it is sent": _mutant(1, Planted(rewrites=misfiled_holds), "nothing_unheld"),
     "revisions of runs": _mutant(10, Planted({"runs": TalkativeRuns}), "events_without_gap"),
     "productions: one hold an id": _mutant(2, producing({"budgets": ForgetfulBudgets}), "ledger_balanced"),
 }  # fmt: skip

@@ -1,7 +1,9 @@
 """Holds: taken, settled, given back, with money in whatever currency the caller counts in."""
 
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from libs.faults.fault import Fault
 from libs.telemetry import metrics, names
@@ -10,7 +12,9 @@ from services.cost_quote.domain.converting import NEAREST, UP, Rounding, convert
 from services.cost_quote.domain.ledger import sentence
 from services.cost_quote.ports import Budgets, PriceBooks
 
-LONGEST_ID = 200
+LONGEST_ID = 256
+Ask = TypeVar("Ask", HoldAsk, EnlargeAsk, SettleAsk)
+Answer = TypeVar("Answer")
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +31,7 @@ class MoveHolds:
         _check_id(ask.hold_id)
         if not ask.budget_id:
             raise Fault.invalid(("/budget_id", "is required"))
-        outcome = await self._budgets.hold(replace(ask, asked=await self._worth(ask.asked, UP)))
+        outcome = await self._moved(ask, self._budgets.hold, UP)
         refused = isinstance(outcome, Refused)
         dimension = outcome.refusal.dimension if isinstance(outcome, Refused) else ""
         result = "refused" if refused else "taken"
@@ -39,7 +43,7 @@ class MoveHolds:
     async def enlarge(self, ask: EnlargeAsk) -> Moved | Refused:
         """The Hold, which holds at least that much money now, or why it does not. Faults as in the port."""
         _check_id(ask.hold_id)
-        outcome = await self._budgets.enlarge(replace(ask, asked=await self._worth(ask.asked, UP)))
+        outcome = await self._moved(ask, self._budgets.enlarge, UP)
         if isinstance(outcome, Refused):
             log.info("hold %s was not enlarged: %s", ask.hold_id, sentence(outcome.refusal))
         return outcome
@@ -47,7 +51,7 @@ class MoveHolds:
     async def settle(self, ask: SettleAsk) -> Moved:
         """The Hold with what was booked; more than was held is booked and logged as an anomaly."""
         _check_id(ask.hold_id)
-        moved = await self._budgets.settle(replace(ask, asked=await self._worth(ask.asked, NEAREST)))
+        moved = await self._moved(ask, self._budgets.settle, NEAREST)
         if any((moved.hold.beyond.cost, moved.hold.beyond.attempts, moved.hold.beyond.review_minutes)):
             metrics.PROCESS.counter(names.BUDGET_OVERRUNS).inc()
             log.warning("hold %s of budget %s cost more than was held", ask.hold_id, moved.hold.budget_id)
@@ -58,12 +62,22 @@ class MoveHolds:
         _check_id(ask.hold_id)
         return await self._budgets.release(ask)
 
-    async def _worth(self, asked: Asked, rounding: Rounding) -> Asked:
-        """With its money in every currency that the rates lead to."""
-        if not asked.currency:
-            return asked
-        book = await self._books.current()
-        return replace(asked, worth=converted_into(book, asked.currency, asked.cost, rounding))
+    async def _moved(self, ask: Ask, move: Callable[[Ask], Awaitable[Answer]], rounding: Rounding) -> Answer:
+        """Money is nearly always in its budget's own currency: the rates are read where the store has found that it
+        is not, and it is asked again."""
+        asked = ask.asked
+        try:
+            return await move(replace(ask, asked=_worth(asked, {asked.currency: asked.cost})))
+        except Fault as fault:
+            if fault.code != "validation_failed" or not asked.currency:
+                raise
+        rates = converted_into(await self._books.current(), asked.currency, asked.cost, rounding)
+        return await move(replace(ask, asked=_worth(asked, rates)))
+
+
+def _worth(asked: Asked, worth: Mapping[str, int]) -> Asked:
+    """What was asked, in these currencies; without money, in none."""
+    return replace(asked, worth=worth if asked.currency else {})
 
 
 def _check_id(hold_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from libs.rpc.batches import check_size, each
 from libs.rpc.paging import number_in, page_size
 from pointsman.cost_quote.v1 import budget_pb2
 from pointsman.cost_quote.v1 import budget_service_pb2 as pb
@@ -35,6 +36,12 @@ class BudgetServicer(BudgetServiceServicer):
         outcome = await self._holds.take(wire.hold_from_proto(request))
         return wire.held_to_proto(outcome)
 
+    async def BatchHold(self, request: pb.BatchHoldRequest, context: Any) -> pb.BatchHoldResponse:
+        """Takes several Holds, each as if alone."""
+        check_size(request.requests, "requests")
+        outcomes = await each([self._holds.take(wire.hold_from_proto(asked)) for asked in request.requests])
+        return pb.BatchHoldResponse(responses=map(wire.held_to_proto, outcomes))
+
     async def EnlargeHold(self, request: pb.EnlargeHoldRequest, context: Any) -> pb.EnlargeHoldResponse:
         """Lets a Hold hold at least that much money."""
         outcome = await self._holds.enlarge(wire.enlargement_from_proto(request))
@@ -43,6 +50,12 @@ class BudgetServicer(BudgetServiceServicer):
     async def Settle(self, request: pb.SettleRequest, context: Any) -> pb.SettleResponse:
         """Books what it really cost and frees the rest."""
         return wire.settled_to_proto(await self._holds.settle(wire.settlement_from_proto(request)))
+
+    async def BatchSettle(self, request: pb.BatchSettleRequest, context: Any) -> pb.BatchSettleResponse:
+        """Settles several Holds, each as if alone."""
+        check_size(request.requests, "requests")
+        booked = await each([self._holds.settle(wire.settlement_from_proto(asked)) for asked in request.requests])
+        return pb.BatchSettleResponse(responses=map(wire.settled_to_proto, booked))
 
     async def ReleaseHold(self, request: pb.ReleaseHoldRequest, context: Any) -> pb.ReleaseHoldResponse:
         """Gives back what was reserved."""

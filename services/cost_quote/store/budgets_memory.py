@@ -29,7 +29,7 @@ class MemoryBudgets:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._budgets: dict[str, Budget] = {}
-        self._holds: dict[str, Hold] = {}
+        self.holds: dict[str, Hold] = {}
         self._entries: dict[str, list[Entry]] = defaultdict(list)
 
     async def create(self, declaration: Declaration) -> Budget:
@@ -57,7 +57,7 @@ class MemoryBudgets:
     async def hold(self, ask: HoldAsk) -> Moved | Refused:
         """See the port."""
         now = self._clock.now()
-        known = self._holds.get(ask.hold_id)
+        known = self.holds.get(ask.hold_id)
         if known is not None:
             return ledger.taken_again(known, self._branch(known.budget_id), ask)
         step = ledger.take(self._branch(ask.budget_id), ask, now)
@@ -69,7 +69,7 @@ class MemoryBudgets:
 
     async def enlarge(self, ask: EnlargeAsk) -> Moved | Refused:
         """See the port."""
-        known = self._holds.get(ask.hold_id)
+        known = self.holds.get(ask.hold_id)
         if known is None:
             raise ledger.unknown_hold(ask.hold_id)
         now = self._clock.now()
@@ -81,7 +81,7 @@ class MemoryBudgets:
 
     async def settle(self, ask: SettleAsk) -> Moved:
         """See the port."""
-        known = self._holds.get(ask.hold_id)
+        known = self.holds.get(ask.hold_id)
         if known is None:
             raise ledger.unknown_hold(ask.hold_id)
         return self._kept(ledger.settle(self._branch(known.budget_id), known, ask, self._clock.now()))
@@ -89,9 +89,9 @@ class MemoryBudgets:
     async def release(self, ask: ReleaseAsk) -> Hold:
         """See the port."""
         now = self._clock.now()
-        known = self._holds.get(ask.hold_id)
+        known = self.holds.get(ask.hold_id)
         if known is None:
-            known = self._holds[ask.hold_id] = ledger.tombstone(ask.hold_id, now)
+            known = self.holds[ask.hold_id] = ledger.tombstone(ask.hold_id, now)
         return self._kept(ledger.release(self._branch(known.budget_id), known, ask, now)).hold
 
     async def get(self, budget_id: str) -> Budget | None:
@@ -113,13 +113,13 @@ class MemoryBudgets:
 
     async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[Hold]:
         """See the port."""
-        found = (hold for name, hold in sorted(self._holds.items()) if name.startswith(prefix) and name > after)
+        found = (hold for name, hold in sorted(self.holds.items()) if name.startswith(prefix) and name > after)
         return [hold for hold in found if hold.state is HoldState.HELD][:most]
 
     async def mismatches(self) -> Sequence[Mismatch]:
         """See the port."""
         entries = [entry for book in self._entries.values() for entry in book]
-        return checking.check(self._budgets.values(), self._holds.values(), entries)
+        return checking.check(self._budgets.values(), self.holds.values(), entries)
 
     async def close(self) -> None:
         """There is nothing to let go of."""
@@ -129,7 +129,7 @@ class MemoryBudgets:
         return [self._budgets[name] for name in leaf.path] if leaf else []
 
     def _kept(self, step: ledger.Step) -> Moved:
-        self._holds[step.answer.hold.id] = step.answer.hold
+        self.holds[step.answer.hold.id] = step.answer.hold
         self._budgets.update({budget.id: budget for budget in step.budgets})
         for entry in step.entries:
             self._entries[entry.budget_id].append(entry)

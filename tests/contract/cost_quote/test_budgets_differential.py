@@ -31,6 +31,9 @@ from tests.support.worlds import START
 
 BUDGETS = st.sampled_from(["p", "e", "s", "t", "other"])
 PARENTS = {"p": "", "e": "p", "s": "e", "t": "e", "other": ""}
+UNLIMITED = ("open", "below")
+"""A root and its child that nothing ever limits."""
+ANYWHERE = BUDGETS | st.sampled_from(UNLIMITED)
 HOLDS = st.sampled_from([f"hold-{number}" for number in range(8)])
 LIMITS = st.builds(cny, st.sampled_from([0, 0, 6, 9]), st.sampled_from([0, 0, 3]), st.sampled_from([0, 0, 5]))
 DEADLINES = st.sampled_from([None, None, START + timedelta(seconds=60)])
@@ -65,6 +68,8 @@ class Machine(RuleBasedStateMachine):
         self.ground = self.runner.run(type(self).make())
         self.model = MemoryBudgets(self.ground.clock)
         self.same(lambda store: store.create(Declaration("p", "project", currency="CNY", hard=cny(20))))
+        self.same(lambda store: store.create(Declaration("open", "tenant", currency="CNY")))
+        self.same(lambda store: store.create(Declaration("below", "project", "open")))
 
     def same(self, call: Callable[[Budgets], Awaitable[Any]]) -> None:
         """One step of both, and everything that can be seen afterwards."""
@@ -100,7 +105,7 @@ class Machine(RuleBasedStateMachine):
         ask = ChangeAsk(budget, "a person", hard, soft, deadline_at=deadline, request_id=request)
         self.same(lambda store: store.change(ask))
 
-    @rule(hold=HOLDS, budget=BUDGETS, asked=asks())
+    @rule(hold=HOLDS, budget=ANYWHERE, asked=asks())
     def hold(self, hold: str, budget: str, asked: Asked) -> None:
         self.same(lambda store: store.hold(HoldAsk(hold, budget, asked, "node")))
 
@@ -117,7 +122,7 @@ class Machine(RuleBasedStateMachine):
         self.same(lambda store: store.release(ReleaseAsk(hold, "why")))
 
     @rule(
-        holds=st.lists(HOLDS, unique=True, min_size=4), budgets=st.lists(BUDGETS, min_size=8, max_size=8), asked=asks()
+        holds=st.lists(HOLDS, unique=True, min_size=4), budgets=st.lists(ANYWHERE, min_size=8, max_size=8), asked=asks()
     )
     def together(self, holds: list[str], budgets: list[str], asked: Asked) -> None:
         """What is asked in one turn is answered as if it were asked one by one, in that order."""
@@ -134,6 +139,23 @@ class Machine(RuleBasedStateMachine):
             ]
             answers = await asyncio.gather(*map(answer_of, calls))
             return [_plain(answer) for answer in answers]
+
+        self.same(all_of)
+
+    @rule(
+        holds=st.lists(HOLDS, unique=True, min_size=4), settled=st.integers(0, 8), asked=asks(),
+        budgets=st.lists(st.sampled_from((*UNLIMITED, *UNLIMITED, "p")), min_size=8, max_size=8),
+    )  # fmt: skip
+    def unlimited(self, holds: list[str], settled: int, asked: Asked, budgets: list[str]) -> None:
+        """Holds and settlements alone, most of them where nothing limits them."""
+
+        async def all_of(store: Budgets) -> list[Any]:
+            calls: list[Awaitable[Any]] = [store.settle(SettleAsk(name, asked)) for name in holds[:settled]]
+            calls += [
+                store.hold(HoldAsk(name, budget, asked, "node"))
+                for name, budget in zip(holds[settled:], budgets, strict=False)
+            ]
+            return [_plain(answer) for answer in await asyncio.gather(*map(answer_of, calls))]
 
         self.same(all_of)
 

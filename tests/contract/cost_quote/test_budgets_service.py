@@ -92,6 +92,31 @@ async def test_the_life_of_a_hold_through_the_door(service: Any) -> None:
     assert not (await service.CheckLedger(pb.CheckLedgerRequest(), timeout=CALL_S)).mismatches
 
 
+async def test_several_are_held_and_settled_in_one_call(service: Any) -> None:
+    """COST-9: each as if alone, in their order; a fault is that of the first that has one, and asking again one by one
+    under the same ids takes nothing twice."""
+    await create(service, "p", hard=money(10))
+    asks = [pb.HoldRequest(hold_id=name, budget_id="p", amounts=money(6), subject="s") for name in ("1", "2")]
+    for _ in range(2):
+        answers = (await service.BatchHold(pb.BatchHoldRequest(requests=asks), timeout=CALL_S)).responses
+        assert [answer.HasField("hold") for answer in answers] == [True, False]
+        assert answers[1].refusal.budget_id == "p"
+    stray = pb.HoldRequest(hold_id="3", budget_id="nowhere", amounts=money(1), subject="s")
+    asked = pb.BatchHoldRequest(requests=[*asks, stray])
+    assert (await fault_of(service.BatchHold(asked, timeout=CALL_S))).code == "not_found"
+    settle = [pb.SettleRequest(hold_id="1", amounts=money(5))]
+    for _ in range(2):
+        booked = (await service.BatchSettle(pb.BatchSettleRequest(requests=settle), timeout=CALL_S)).responses
+        assert [answer.hold.settled.cost.units for answer in booked] == [5]
+    settle.append(pb.SettleRequest(hold_id="2", amounts=money(5)))
+    late = pb.BatchSettleRequest(requests=settle)
+    assert (await fault_of(service.BatchSettle(late, timeout=CALL_S))).code == "not_found"
+    many = await fault_of(service.BatchHold(pb.BatchHoldRequest(requests=asks * 129), timeout=CALL_S))
+    assert [error.pointer for error in many.errors] == ["/requests"]
+    [budget] = (await service.ListBudgets(pb.ListBudgetsRequest(), timeout=CALL_S)).budgets
+    assert (budget.spent.cost.units, budget.held.cost.units) == (5, 0)
+
+
 async def test_a_hold_grows_through_the_door(service: Any) -> None:
     """COST-11: a larger amount in any currency; nothing asked for answers the Hold as it stands; a refusal tells
     its figures."""

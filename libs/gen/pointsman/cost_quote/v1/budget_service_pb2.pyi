@@ -234,6 +234,54 @@ class HoldResponse(_message.Message):
 Global___HoldResponse: _TypeAlias = HoldResponse  # noqa: Y015
 
 @_typing.final
+class BatchHoldRequest(_message.Message):
+    """Asks for several."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___HoldRequest]:
+        """Required. At most 256."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[Global___HoldRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchHoldRequest: _TypeAlias = BatchHoldRequest  # noqa: Y015
+
+@_typing.final
+class BatchHoldResponse(_message.Message):
+    """What was decided."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def responses(self) -> _containers.RepeatedCompositeFieldContainer[Global___HoldResponse]:
+        """One for each request, in their order."""
+
+    def __init__(
+        self,
+        *,
+        responses: _abc.Iterable[Global___HoldResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["responses", b"responses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchHoldResponse: _TypeAlias = BatchHoldResponse  # noqa: Y015
+
+@_typing.final
 class EnlargeHoldRequest(_message.Message):
     """Asks for a larger reservation."""
 
@@ -372,6 +420,54 @@ class SettleResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SettleResponse: _TypeAlias = SettleResponse  # noqa: Y015
+
+@_typing.final
+class BatchSettleRequest(_message.Message):
+    """Books what several cost."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___SettleRequest]:
+        """Required. At most 256."""
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[Global___SettleRequest] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchSettleRequest: _TypeAlias = BatchSettleRequest  # noqa: Y015
+
+@_typing.final
+class BatchSettleResponse(_message.Message):
+    """What was booked."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def responses(self) -> _containers.RepeatedCompositeFieldContainer[Global___SettleResponse]:
+        """One for each request, in their order."""
+
+    def __init__(
+        self,
+        *,
+        responses: _abc.Iterable[Global___SettleResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["responses", b"responses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchSettleResponse: _TypeAlias = BatchSettleResponse  # noqa: Y015
 
 @_typing.final
 class ReleaseHoldRequest(_message.Message):

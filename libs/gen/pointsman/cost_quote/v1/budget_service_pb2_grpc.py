@@ -50,6 +50,11 @@ class BudgetServiceStub:
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldRequest.SerializeToString,
                 response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldResponse.FromString,
                 _registered_method=True)
+        self.BatchHold = channel.unary_unary(
+                '/pointsman.cost_quote.v1.BudgetService/BatchHold',
+                request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchHoldRequest.SerializeToString,
+                response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchHoldResponse.FromString,
+                _registered_method=True)
         self.EnlargeHold = channel.unary_unary(
                 '/pointsman.cost_quote.v1.BudgetService/EnlargeHold',
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldRequest.SerializeToString,
@@ -59,6 +64,11 @@ class BudgetServiceStub:
                 '/pointsman.cost_quote.v1.BudgetService/Settle',
                 request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.SettleRequest.SerializeToString,
                 response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.SettleResponse.FromString,
+                _registered_method=True)
+        self.BatchSettle = channel.unary_unary(
+                '/pointsman.cost_quote.v1.BudgetService/BatchSettle',
+                request_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchSettleRequest.SerializeToString,
+                response_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchSettleResponse.FromString,
                 _registered_method=True)
         self.ReleaseHold = channel.unary_unary(
                 '/pointsman.cost_quote.v1.BudgetService/ReleaseHold',
@@ -118,6 +128,14 @@ class BudgetServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def BatchHold(self, request, context):
+        """Takes several Holds, each decided as if alone. A fault is that of the first that has one; asking again one by one,
+        under the same hold ids, tells whose.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def EnlargeHold(self, request, context):
         """Lets a Hold hold at least so much money: what it lacks is reserved at every level in one transaction, or at none. A
         Hold that has it already is answered as it stands; one that has ended is ABORTED (`conflict`).
@@ -129,6 +147,13 @@ class BudgetServiceServicer:
     def Settle(self, request, context):
         """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
         request says that it corrects.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchSettle(self, request, context):
+        """Settles several Holds, each as if alone. A fault is that of the first that has one; doing it again is harmless.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -194,6 +219,11 @@ def add_BudgetServiceServicer_to_server(servicer, server):
                     request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldRequest.FromString,
                     response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.HoldResponse.SerializeToString,
             ),
+            'BatchHold': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchHold,
+                    request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchHoldRequest.FromString,
+                    response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchHoldResponse.SerializeToString,
+            ),
             'EnlargeHold': grpc.unary_unary_rpc_method_handler(
                     servicer.EnlargeHold,
                     request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.EnlargeHoldRequest.FromString,
@@ -203,6 +233,11 @@ def add_BudgetServiceServicer_to_server(servicer, server):
                     servicer.Settle,
                     request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.SettleRequest.FromString,
                     response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.SettleResponse.SerializeToString,
+            ),
+            'BatchSettle': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchSettle,
+                    request_deserializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchSettleRequest.FromString,
+                    response_serializer=pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchSettleResponse.SerializeToString,
             ),
             'ReleaseHold': grpc.unary_unary_rpc_method_handler(
                     servicer.ReleaseHold,
@@ -328,6 +363,33 @@ class BudgetService:
             _registered_method=True)
 
     @staticmethod
+    def BatchHold(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.cost_quote.v1.BudgetService/BatchHold',
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchHoldRequest.SerializeToString,
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchHoldResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def EnlargeHold(request,
             target,
             options=(),
@@ -371,6 +433,33 @@ class BudgetService:
             '/pointsman.cost_quote.v1.BudgetService/Settle',
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.SettleRequest.SerializeToString,
             pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.SettleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchSettle(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.cost_quote.v1.BudgetService/BatchSettle',
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchSettleRequest.SerializeToString,
+            pointsman_dot_cost__quote_dot_v1_dot_budget__service__pb2.BatchSettleResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,10 @@ class BudgetServiceStub:
     """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
     with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
     """
+    BatchHold: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.BatchHoldRequest, _budget_service_pb2.BatchHoldResponse]
+    """Takes several Holds, each decided as if alone. A fault is that of the first that has one; asking again one by one,
+    under the same hold ids, tells whose.
+    """
     EnlargeHold: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.EnlargeHoldRequest, _budget_service_pb2.EnlargeHoldResponse]
     """Lets a Hold hold at least so much money: what it lacks is reserved at every level in one transaction, or at none. A
     Hold that has it already is answered as it stands; one that has ended is ABORTED (`conflict`).
@@ -49,6 +53,8 @@ class BudgetServiceStub:
     """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
     request says that it corrects.
     """
+    BatchSettle: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.BatchSettleRequest, _budget_service_pb2.BatchSettleResponse]
+    """Settles several Holds, each as if alone. A fault is that of the first that has one; doing it again is harmless."""
     ReleaseHold: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ReleaseHoldRequest, _budget_service_pb2.ReleaseHoldResponse]
     """Gives back what was reserved. Twice is once; a settled Hold stays settled."""
     GetBudget: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.GetBudgetRequest, _budget_service_pb2.GetBudgetResponse]
@@ -75,6 +81,10 @@ class BudgetServiceAsyncStub(BudgetServiceStub):
     """Reserves at every level of a branch in one transaction, or at none. The same hold id is the same Hold, as it stands;
     with another request it is ALREADY_EXISTS, and after a release ABORTED (`conflict`).
     """
+    BatchHold: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.BatchHoldRequest, _budget_service_pb2.BatchHoldResponse]  # type: ignore[assignment]
+    """Takes several Holds, each decided as if alone. A fault is that of the first that has one; asking again one by one,
+    under the same hold ids, tells whose.
+    """
     EnlargeHold: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.EnlargeHoldRequest, _budget_service_pb2.EnlargeHoldResponse]  # type: ignore[assignment]
     """Lets a Hold hold at least so much money: what it lacks is reserved at every level in one transaction, or at none. A
     Hold that has it already is answered as it stands; one that has ended is ABORTED (`conflict`).
@@ -83,6 +93,8 @@ class BudgetServiceAsyncStub(BudgetServiceStub):
     """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
     request says that it corrects.
     """
+    BatchSettle: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.BatchSettleRequest, _budget_service_pb2.BatchSettleResponse]  # type: ignore[assignment]
+    """Settles several Holds, each as if alone. A fault is that of the first that has one; doing it again is harmless."""
     ReleaseHold: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ReleaseHoldRequest, _budget_service_pb2.ReleaseHoldResponse]  # type: ignore[assignment]
     """Gives back what was reserved. Twice is once; a settled Hold stays settled."""
     GetBudget: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.GetBudgetRequest, _budget_service_pb2.GetBudgetResponse]  # type: ignore[assignment]
@@ -126,6 +138,16 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def BatchHold(
+        self,
+        request: _budget_service_pb2.BatchHoldRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budget_service_pb2.BatchHoldResponse, _abc.Awaitable[_budget_service_pb2.BatchHoldResponse]]:
+        """Takes several Holds, each decided as if alone. A fault is that of the first that has one; asking again one by one,
+        under the same hold ids, tells whose.
+        """
+
+    @_abc_1.abstractmethod
     def EnlargeHold(
         self,
         request: _budget_service_pb2.EnlargeHoldRequest,
@@ -144,6 +166,14 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         """Books what it really cost and frees the rest. Twice is once; other amounts are ABORTED (`conflict`) unless the
         request says that it corrects.
         """
+
+    @_abc_1.abstractmethod
+    def BatchSettle(
+        self,
+        request: _budget_service_pb2.BatchSettleRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_budget_service_pb2.BatchSettleResponse, _abc.Awaitable[_budget_service_pb2.BatchSettleResponse]]:
+        """Settles several Holds, each as if alone. A fault is that of the first that has one; doing it again is harmless."""
 
     @_abc_1.abstractmethod
     def ReleaseHold(
