@@ -77,6 +77,7 @@ LATE_INTERVAL_S = 15.0
 FORGET_INTERVAL_S = 60.0
 HOLDS_INTERVAL_S = 10.0
 BUDGETS_INTERVAL_S = 60.0
+BUDGETS_SHARE = 0.05
 LIFE_INTERVAL_S = 5.0
 PRICING_S = 1.0
 """The answer of a call waits for its price no longer than this."""
@@ -259,7 +260,9 @@ def _checks(desk: Desk) -> tuple[Ticker, ...]:
     return (
         Ticker("routing.standing", CheckStanding(desk), world=world, interval_s=settings.check_interval_s),
         Ticker("routing.histories", CheckHistories(desk), world=world, interval_s=settings.check_interval_s),
-        Ticker("routing.budgets", CheckBudgets(desk), world=world, interval_s=BUDGETS_INTERVAL_S),
+        Ticker(
+            "routing.budgets", CheckBudgets(desk), world=world, interval_s=BUDGETS_INTERVAL_S, most_share=BUDGETS_SHARE
+        ),
         Ticker("routing.ledger", CheckLeases(desk), world=world, interval_s=settings.capacity_ttl_s),
     )
 

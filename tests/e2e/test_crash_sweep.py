@@ -9,6 +9,7 @@ from tests.e2e.sweep.playing import NotReached, Place, Theatre, theatre
 
 PLACES = (
     "delivered/capacity.Reserve.1/after",  # a slot without an Attempt
+    "delivered/cost_quote.hold.1/after",  # money set aside for a Task that nobody has sent
     "delivered/routing.save.1/after",  # an intent that was never sent
     "switched/provider.POST.2/after",  # taken by the provider, unknown to us, and no Attempt is left
     "delivered/routing.save.3/after",  # delivered; its slot kept, health owed
@@ -30,7 +31,7 @@ def house() -> Iterator[Theatre]:
 async def test_a_product_killed_at_an_effect_goes_on_as_if_it_had_not_been(house: Theatre) -> None:
     """VER-5, VER-7, ATT-5, ATT-7, CAP-3, HLT-13, COST-11, STEER-1: killed with SIGKILL at an effect and started
     normally, everything ends honestly: no token submitted twice, no Task or Attempt open, no slot kept, every outcome
-    told to health once; a production's budget and its providers tell one sum, and its steering input is taken once."""
+    told to health once; the ledger and the providers tell one sum, and a production's steering input is taken once."""
     await asyncio.gather(*(house.play(Place.of(words)) for words in PLACES))
 
 

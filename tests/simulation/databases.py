@@ -17,6 +17,7 @@ from libs.faults.fault import Fault
 from services.capacity.domain.leases import Lease, Request
 from services.capacity.domain.ledger import Refusal
 from services.capacity.store.memory import MemoryCapacityStore
+from services.cost_quote.domain.budgets import Hold, HoldAsk, Moved, Refused, ReleaseAsk, SettleAsk
 from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.health.store.memory import MemoryHealthStore
@@ -27,6 +28,7 @@ from services.routing.store.catalog_memory import MemoryCatalogStore
 from services.routing.store.tasks_memory import MemoryTasks
 from services.runs.store.memory import MemoryRuns
 from tests.simulation.witness import Witness
+from tests.simulation.witness_of_money import MoneyWitness
 from tests.simulation.witness_of_tasks import TaskWitness
 
 AWAY = "the database does not answer"
@@ -157,6 +159,35 @@ class WitnessedTasks:
             raise
         self._witness.saved(write, task)
         return task
+
+
+class WitnessedBudgets:
+    """A ledger, with a witness that hears of every Hold that was taken, and of its end."""
+
+    def __init__(self, store: Any, witness: MoneyWitness) -> None:
+        self._store = store
+        self._witness = witness
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def hold(self, ask: HoldAsk) -> Moved | Refused:
+        """Take it, and tell."""
+        answer: Moved | Refused = await self._store.hold(ask)
+        self._witness.moved(answer)
+        return answer
+
+    async def settle(self, ask: SettleAsk) -> Moved:
+        """Settle, and tell."""
+        moved: Moved = await self._store.settle(ask)
+        self._witness.moved(moved)
+        return moved
+
+    async def release(self, ask: ReleaseAsk) -> Hold:
+        """Release, and tell."""
+        hold: Hold = await self._store.release(ask)
+        self._witness.moved(Moved(hold))
+        return hold
 
 
 class WitnessedCatalog:

@@ -11,6 +11,7 @@ from services.routing.domain.catalog import Catalog
 from services.routing.domain.task import Task
 from services.runs.domain.run import Event, Run
 from tests.simulation.providers import Job
+from tests.simulation.witness_of_money import Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Story:
     """What each revision of the catalogue said when it was committed."""
     orders: Mapping[str, str]
     budgets: Sequence[Budget]
+    holds: Mapping[str, Held]
+    """When each Hold was held, as a witness saw it."""
     open_holds: Sequence[Hold]
     mismatches: Sequence[Mismatch]
     """What the ledger's own check finds."""

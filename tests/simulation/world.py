@@ -9,7 +9,14 @@ from typing import Any
 
 from services.runs.domain.run import LIVE_STATES, Run
 from tests.simulation.cluster import EPOCH, Cluster, VirtualClock, world_of
-from tests.simulation.databases import Database, Makers, Stores, WitnessedCapacity, WitnessedTasks
+from tests.simulation.databases import (
+    Database,
+    Makers,
+    Stores,
+    WitnessedBudgets,
+    WitnessedCapacity,
+    WitnessedTasks,
+)
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.misfortune import Misfortune, Temper
 from tests.simulation.network import Network, Process, Rewrite
@@ -19,6 +26,7 @@ from tests.simulation.providers import Outside
 from tests.simulation.shape import shape_of
 from tests.simulation.story import Story, tasks_of
 from tests.simulation.witness import Witness
+from tests.simulation.witness_of_money import MoneyWitness
 from tests.simulation.witness_of_tasks import TaskWitness
 
 LONGEST_S = 3600.0
@@ -54,6 +62,8 @@ class Simulation:
         self.stores = Stores(clock, world_of(self.loop, self._rng("ids")).ids, planted.makers)
         self.witness = Witness(self.stores, self.loop, shape.offers)
         self.task_witness = TaskWitness(self.witness.seen)
+        self.money_witness = MoneyWitness(self.loop, self.witness.seen)
+        self.stores.budgets = WitnessedBudgets(self.stores.budgets, self.money_witness)
         self.stores.capacity = WitnessedCapacity(self.stores.capacity, self.witness)
         self.stores.tasks = WitnessedTasks(self.stores.tasks, self.task_witness)
         self.outside = Outside(self._rng("outside"), self.loop, shape.offers, self._note)
@@ -128,6 +138,7 @@ class Simulation:
             catalogs=self.stores.catalog.revisions,
             orders=self.people.orders,
             budgets=await stores.budgets.find("", "", 0, 10_000),
+            holds=self.money_witness.holds,
             open_holds=await stores.budgets.open_holds("", "", 10_000),
             mismatches=await stores.budgets.mismatches(),
             steered=self.producers.steered,

@@ -1,9 +1,10 @@
-"""Money for work of tenants that have a quota of it: held before anything is sent, settled at the end (COST-9, 12).
+"""Money for all work: held before anything is sent, settled at the end (COST-9, COST-12).
 
 Laws of this file:
-- a tenant without such a quota costs no question, unless its caller's own Hold pays: then that must be there;
+- nothing is sent without a Hold: the caller's own where it names one, else one under the root budget of its tenant's
+  period, which has a limit where the tenant has a quota of money, and counts what is spent in any case;
 - a Task and a call have one Hold each, of the most that all its tries may come to, named after it:
-  asking again is safe;
+  asking again is safe. What costs nothing has one too: whether it does is known at the end;
 - no try begins whose quote does not fit what is held and not yet spent: what it lacks is added under the same budget,
   or there is no try (COST-9, COST-11);
 - if the ledger does not answer, nothing is sent (COST-11);
@@ -11,18 +12,20 @@ Laws of this file:
   `settle_holds`.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from decimal import Decimal
 
 from libs.faults.fault import Fault
+from libs.kernel.deadlines import carry_deadline
 from libs.kernel.money import Money
 from services.routing.domain.calls.call import Call, spent_in
 from services.routing.domain.calls.sync_settings import sync_of
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import Decision, Inputs
-from services.routing.domain.spending import attempts_made, budget_id, settled_cost, worst_cost
+from services.routing.domain.spending import Purse, attempts_made, purse_of, settled_cost, worst_cost
 from services.routing.domain.task import Task
 from services.routing.ports.ledger import Ledger, NoMoney, OpenHold
 
@@ -30,7 +33,8 @@ TASK, CALL = "task:", "call:"
 UNKNOWN = "unknown"
 ENDED = {"conflict": "ended", "not_found": UNKNOWN}
 """Faults by which the ledger says that nothing is reserved under an id, and what that means."""
-KNOWN_MOST = 1024
+KNOWN_MOST = 10_000
+"""Budgets of periods that a process remembers to be declared."""
 
 log = logging.getLogger(__name__)
 
@@ -40,15 +44,14 @@ class Funds:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._declared: dict[str, Money] = {}
+        self._declared: dict[str, Money | None] = {}
+        self._declaring: dict[str, asyncio.Future[None]] = {}
 
     async def for_task(self, catalog: Catalog, task: Task, inputs: Inputs, decision: Decision) -> None:
         """See to it that what an Attempt of a Task is quoted at fits what is held for it. Fault `budget_exhausted`."""
         terms, hold, needed = task.request.terms, TASK + task.id, _needed(inputs, decision)
         if terms is not None and terms.hold:
             await self._cover(terms.hold, needed, hold)
-            return
-        if not self.pays(catalog, task.request.tenant):
             return
         if task.attempts and await self._covered(hold, needed):
             return
@@ -63,23 +66,22 @@ class Funds:
         try:
             if terms is not None and terms.hold:
                 await self._cover(terms.hold, needed, hold)
-            elif self.pays(catalog, task.request.tenant) and not (task.attempts and await self._covered(hold, needed)):
+            elif not (task.attempts and await self._covered(hold, needed)):
                 await self._take(catalog, task.request.tenant, hold, task.created_at, cost, cost, 1)
         except Fault as fault:
             if fault.code != "budget_exhausted":
                 raise
             log.warning("task %s: what its provider may charge is not held: %s", task.id, fault.message)
 
-    async def for_call(self, catalog: Catalog, call: Call, inputs: Inputs, decision: Decision, held: bool) -> bool:
-        """The same for a try of a call; `held` = the tries before had a Hold. Whether it has one now."""
+    async def for_call(self, catalog: Catalog, call: Call, inputs: Inputs, decision: Decision, held: bool) -> None:
+        """The same for a try of a call; `held` = a try before had a Hold."""
+        needed = _needed(inputs, decision)
         if held:
-            await self._cover(CALL + call.id, _needed(inputs, decision), CALL + call.id)
-            return True
-        if not self.pays(catalog, call.tenant):
-            return False
-        attempts, needed = sync_of(inputs.policy).max_attempts, _needed(inputs, decision)
+            await self._cover(CALL + call.id, needed, CALL + call.id)
+            return
+        attempts = sync_of(inputs.policy).max_attempts
         worst = worst_cost(inputs, decision, attempts)
-        return await self._take(catalog, call.tenant, CALL + call.id, call.created_at, worst, needed, attempts)
+        await self._take(catalog, call.tenant, CALL + call.id, call.created_at, worst, needed, attempts)
 
     async def settle_task(self, task: Task) -> bool:
         """Book what an ended Task has cost; whether that is known."""
@@ -89,10 +91,10 @@ class Funds:
         await self._ledger.settle(TASK + task.id, cost, attempts_made(task), f"task {task.state.value}")
         return True
 
-    async def settle_call(self, call: Call) -> None:
+    def settle_call(self, call: Call) -> Awaitable[None]:
         """Book what an ended call has cost; a try that may have been charged, with its quote."""
         cost = spent_in(call.tries, call.currency)
-        await self._ledger.settle(CALL + call.id, cost, len(call.tries), f"call {call.state.value}")
+        return self._ledger.settle(CALL + call.id, cost, len(call.tries), f"call {call.state.value}")
 
     async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[OpenHold]:
         """Of ours, those that are still held."""
@@ -106,11 +108,6 @@ class Funds:
         """(budget, what is wrong) of each that does not add up."""
         return await self._ledger.mismatches()
 
-    def pays(self, catalog: Catalog, tenant: str) -> bool:
-        """Whether work of that tenant needs a Hold."""
-        known = catalog.tenants.get(tenant)
-        return known is not None and known.spend is not None
-
     async def _take(
         self,
         catalog: Catalog,
@@ -120,29 +117,41 @@ class Funds:
         worst: Money,
         needed: Money,
         attempts: int,
-    ) -> bool:
+    ) -> None:
         """`worst` of all tries, of which one needs that much."""
-        known = catalog.tenants.get(tenant)
-        if known is None or known.spend is None:
-            return False
-        spend = known.spend
-        budget = budget_id(tenant, spend.period, came_at)
-        limit = Money(spend.currency or catalog.currency, spend.cost)
-        if self._declared.get(budget) != limit:
-            await self._ledger.declare(budget, tenant, limit, f"catalogue revision {catalog.revision} declares it")
-            if len(self._declared) >= KNOWN_MOST:
-                self._declared.clear()
-            self._declared[budget] = limit
+        purse = purse_of(catalog, tenant, came_at)
+        while purse.id not in self._declared or self._declared[purse.id] != purse.limit:
+            await self._declare(purse, f"catalogue revision {catalog.revision} declares it")
         try:
-            _allowed(await self._ledger.hold(hold, budget, worst, attempts, hold))
+            _allowed(await self._ledger.hold(hold, purse.id, worst, attempts, hold))
         except Fault as fault:
             if fault.code != "already_exists":  # else taken by an earlier step, at the quotes of that time
                 raise
             await self._cover(hold, needed, hold)
-        return True
+
+    async def _declare(self, purse: Purse, reason: str) -> None:
+        """Once for all that need it at the turn of a period, or when its limit has changed."""
+        begun = self._declaring.get(purse.id)
+        if begun is None:
+            begun = self._declaring[purse.id] = asyncio.ensure_future(self._declared_as(purse, reason))
+            begun.add_done_callback(lambda done: self._tried(purse.id, done))
+        await asyncio.shield(begun)
+
+    def _tried(self, budget: str, done: "asyncio.Future[None]") -> None:
+        """Whoever waits is told; if nobody does any more, the next one tries again."""
+        del self._declaring[budget]
+        if not done.cancelled() and (error := done.exception()) is not None:
+            log.info("budget %s was not declared: %s", budget, error)
+
+    async def _declared_as(self, purse: Purse, reason: str) -> None:
+        carry_deadline(None)
+        await self._ledger.declare(purse.id, purse.tenant, purse.currency, purse.limit, reason)
+        if len(self._declared) >= KNOWN_MOST:
+            self._declared.clear()
+        self._declared[purse.id] = purse.limit
 
     async def _covered(self, hold: str, needed: Money) -> bool:
-        """As `_cover`; False where there is no such Hold: its tenant had no quota of money when the Task began."""
+        """As `_cover`; False where there is no such Hold: another hand has brought the Task as far as it is."""
         try:
             await self._cover(hold, needed, hold)
         except Fault as fault:

@@ -1,26 +1,33 @@
 """Settles Holds that somebody forgot: whose process died between the end of a Task or call and its settlement."""
 
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from functools import partial
 
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.desk import Desk
-from services.routing.app.funds import CALL, TASK
-from services.routing.domain.calls.call import CallState
+from services.routing.app.funds import CALL, TASK, quietly
 from services.routing.domain.spending import settled_cost
+from services.routing.domain.task import TERMINAL_TASKS
 from services.routing.ports import TaskQuery
 from services.routing.ports.ledger import OpenHold
 
 PAGE = 100
 LOST_AFTER = timedelta(minutes=10)
-"""A Hold of a call of which nothing is on record is given back then: no call lives so long before its first try."""
+"""A Hold of a call of which nothing is on record is given back then, or when no call may be under way any more: its
+first try comes before that."""
+ENDS = tuple(sorted(state.value for state in TERMINAL_TASKS))
 
 
 class SettleHolds:
-    """Walks over all open Holds of routing, a page at a time, again and again. Several processes may do so at once."""
+    """Walks over all open Holds of routing, a page at a time, again and again: a question to the ledger and one to the
+    records for each page. Several processes may do so at once."""
 
     def __init__(self, desk: Desk, calls: CallDesk) -> None:
         self._desk = desk
         self._calls = calls
+        self._lost_after = max(LOST_AFTER, timedelta(seconds=desk.settings.capacity_ttl_max_s))
         self._at = {TASK: "", CALL: ""}
 
     async def __call__(self) -> bool:
@@ -36,15 +43,23 @@ class SettleHolds:
 
     async def _tasks(self, found: list[OpenHold]) -> None:
         ids = tuple(item.id.removeprefix(TASK) for item in found)
-        tasks, _ = await self._desk.store.find(TaskQuery(task_ids=ids, page_size=max(1, len(ids))))
-        for task in tasks if ids else ():
-            if settled_cost(task) is not None:
-                await self._desk.funds.settle_task(task)
+        if not ids:
+            return
+        tasks, _ = await self._desk.store.find(TaskQuery(task_ids=ids, states=ENDS, page_size=len(ids)))
+        settle = self._desk.funds.settle_task
+        await _all({TASK + task.id: partial(settle, task) for task in tasks if settled_cost(task) is not None})
 
     async def _call_holds(self, found: list[OpenHold]) -> None:
+        funds, store = self._desk.funds, self._calls.store
+        ended = await store.ended([item.id.removeprefix(CALL) for item in found])
+        await _all({CALL + call.id: partial(funds.settle_call, call) for call in ended})
+        over, lost_before = {CALL + call.id for call in ended}, self._desk.now() - self._lost_after
         for item in found:
-            known = await self._calls.store.get(item.id.removeprefix(CALL))
-            if known is not None and known[0].state is not CallState.RUNNING:
-                await self._desk.funds.settle_call(known[0])
-            elif known is None and item.taken_at < self._desk.now() - LOST_AFTER:
-                await self._desk.funds.give_up(item.id, "nothing was sent")
+            lost = item.id not in over and item.taken_at < lost_before
+            if lost and await store.get(item.id.removeprefix(CALL)) is None:
+                await funds.give_up(item.id, "nothing was sent")
+
+
+async def _all(settlements: Mapping[str, Callable[[], Awaitable[object]]]) -> None:
+    """Together; one that the ledger refuses keeps no other from it."""
+    await asyncio.gather(*(quietly(settle, hold) for hold, settle in settlements.items()))

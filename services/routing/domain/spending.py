@@ -1,11 +1,36 @@
 """What a tenant may spend in a period, and the most that one piece of its work may come to. Pure."""
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from libs.kernel.money import Money
+from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import Decision, Inputs
 from services.routing.domain.task import TERMINAL_TASKS, AttemptState, Task
+
+PERIOD = "month"
+"""Of a tenant that has no quota of money."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purse:
+    """The root budget of a tenant's period. Without a `limit` it counts what is spent, and refuses nothing."""
+
+    id: str
+    tenant: str
+    currency: str
+    limit: Money | None
+
+
+def purse_of(catalog: Catalog, tenant: str, at: datetime) -> Purse:
+    """The purse that pays for work of that tenant which came then."""
+    known = catalog.tenants.get(tenant)
+    spend = known.spend if known is not None else None
+    if spend is None:
+        return Purse(budget_id(tenant, PERIOD, at, catalog.currency), tenant, catalog.currency, None)
+    currency = spend.currency or catalog.currency
+    return Purse(budget_id(tenant, spend.period, at, currency), tenant, currency, Money(currency, spend.cost))
 
 
 def period_start(period: str, at: datetime) -> date:
@@ -16,9 +41,10 @@ def period_start(period: str, at: datetime) -> date:
     return day.replace(day=1) if period == "month" else day
 
 
-def budget_id(tenant: str, period: str, at: datetime) -> str:
-    """The root budget of a tenant's period: `tenant:studio-a:month:2026-11-01`."""
-    return f"tenant:{tenant}:{period}:{period_start(period, at).isoformat()}"
+def budget_id(tenant: str, period: str, at: datetime, currency: str) -> str:
+    """The root budget of a tenant's period: `tenant:studio-a:month:2026-11-01:CNY`. A budget has one currency for ever,
+    and the catalogue may change its own within a period."""
+    return f"tenant:{tenant}:{period}:{period_start(period, at).isoformat()}:{currency}"
 
 
 def worst_cost(inputs: Inputs, decision: Decision, attempts: int) -> Money:

@@ -1,6 +1,6 @@
-"""`Ledger` over `BudgetService`."""
+"""`Ledger` over `BudgetService`. Holds that are asked for at once travel in one call, and so do settlements."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -12,10 +12,15 @@ from libs.rpc.values import moment_of, money_from_proto, money_to_proto
 from pointsman.cost_quote.v1 import budget_pb2
 from pointsman.cost_quote.v1 import budget_service_pb2 as pb
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
+from services.routing.peers.batches import Batches
 from services.routing.ports.ledger import NoMoney, OpenHold
 
 CHECK_S = 60.0
 """Every entry is read."""
+
+
+def _hold_of(asked: pb.HoldRequest | pb.SettleRequest) -> str:
+    return asked.hold_id
 
 
 class RemoteLedger:
@@ -24,21 +29,23 @@ class RemoteLedger:
     def __init__(self, channel: Any, timeout_s: float) -> None:
         self._stub = BudgetServiceStub(channel)
         self._timeout_s = timeout_s
+        self._holds: Batches[pb.HoldRequest, NoMoney | None] = Batches(self._hold_all, _hold_of)
+        self._settlements: Batches[pb.SettleRequest, None] = Batches(self._settle_all, _hold_of)
 
-    async def declare(self, budget: str, tenant: str, cost: Money, reason: str) -> None:
+    async def declare(self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str) -> None:
         """See the port."""
         try:
-            await self._create(budget, tenant, cost)
+            await self._create(budget, tenant, currency, limit)
         except Fault as fault:
             if fault.code != "already_exists":
                 raise
-        await self._adjust(budget, cost, reason)
+        if limit is not None:
+            await self._adjust(budget, limit, reason)
 
     @faulting
-    async def _create(self, budget: str, tenant: str, cost: Money) -> None:
-        declared = budget_pb2.Budget(
-            id=budget, level="tenant", tenant=tenant, currency=cost.currency, hard=_amounts(cost, 0)
-        )
+    async def _create(self, budget: str, tenant: str, currency: str, limit: Money | None) -> None:
+        hard = None if limit is None else _amounts(limit, 0)
+        declared = budget_pb2.Budget(id=budget, level="tenant", tenant=tenant, currency=currency, hard=hard)
         await self._stub.CreateBudget(pb.CreateBudgetRequest(budget=declared), timeout=self._timeout_s)
 
     @faulting
@@ -53,12 +60,17 @@ class RemoteLedger:
         change = pb.ChangeLimitsRequest(budget_id=budget, hard=new, update_mask=named, reason=reason)
         await self._stub.ChangeLimits(change, timeout=self._timeout_s)
 
-    @faulting
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
         """See the port."""
         asked = pb.HoldRequest(hold_id=hold, budget_id=budget, amounts=_amounts(cost, attempts), subject=subject)
-        answer = await self._stub.Hold(asked, timeout=self._timeout_s)
-        return _refusal(answer)
+        return await self._holds.ask(asked)
+
+    @faulting
+    async def _hold_all(self, group: Sequence[pb.HoldRequest]) -> Sequence[NoMoney | None]:
+        if len(group) == 1:
+            return [_refusal(await self._stub.Hold(group[0], timeout=self._timeout_s))]
+        asked = pb.BatchHoldRequest(requests=group)
+        return list(map(_refusal, (await self._stub.BatchHold(asked, timeout=self._timeout_s)).responses))
 
     @faulting
     async def cover(self, hold: str, cost: Money, reason: str) -> NoMoney | None:
@@ -66,18 +78,25 @@ class RemoteLedger:
         asked = pb.EnlargeHoldRequest(hold_id=hold, amounts=_amounts(cost, 0), reason=reason)
         return _refusal(await self._stub.EnlargeHold(asked, timeout=self._timeout_s))
 
-    async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
+    def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> Awaitable[None]:
         """See the port."""
+        booked = pb.SettleRequest(hold_id=hold, amounts=_amounts(cost, attempts), reason=reason, correct=True)
+        return self._settlements.begin(booked)
+
+    async def _settle_all(self, group: Sequence[pb.SettleRequest]) -> Sequence[None]:
         try:
-            await self._settle(hold, cost, attempts, reason)
+            await self._book(group)
         except Fault as fault:
-            if fault.code != "not_found":
+            if fault.code != "not_found" or len(group) > 1:  # of several they are asked again one by one
                 raise
+        return [None] * len(group)
 
     @faulting
-    async def _settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
-        booked = pb.SettleRequest(hold_id=hold, amounts=_amounts(cost, attempts), reason=reason, correct=True)
-        await self._stub.Settle(booked, timeout=self._timeout_s)
+    async def _book(self, group: Sequence[pb.SettleRequest]) -> None:
+        if len(group) == 1:
+            await self._stub.Settle(group[0], timeout=self._timeout_s)
+        else:
+            await self._stub.BatchSettle(pb.BatchSettleRequest(requests=group), timeout=self._timeout_s)
 
     @faulting
     async def release(self, hold: str, reason: str) -> None:

@@ -57,6 +57,10 @@ class CallStore(Protocol):
         """The call as it stands, and its rounds, oldest first."""
         ...
 
+    async def ended(self, call_ids: Sequence[str]) -> tuple[Call, ...]:
+        """Those of them that have ended, by id."""
+        ...
+
     async def overdue(self, since: datetime, until: datetime, count: int) -> tuple[Call, ...]:
         """Calls that have not ended although their last try was overdue at `since` or later, by `until`; at most
         `count`, as they stood when it was sent."""

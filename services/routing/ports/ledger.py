@@ -1,6 +1,6 @@
 """What routing needs of the ledger of budgets. Every call may raise `Fault`; none raises anything else."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -29,9 +29,9 @@ class OpenHold:
 class Ledger(Protocol):
     """Budgets, Holds, settlements: see `BudgetService`."""
 
-    async def declare(self, budget: str, tenant: str, cost: Money, reason: str) -> None:
-        """A tenant's root budget with that hard limit: made, or changed to it. A limit below what is spent and held
-        becomes just that."""
+    async def declare(self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str) -> None:
+        """A tenant's root budget with that hard limit of money: made, or changed to it. A limit below what is spent and
+        held becomes just that. None: made without one, and one that is there stays as it is."""
         ...
 
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
@@ -44,8 +44,8 @@ class Ledger(Protocol):
         Fault `conflict` where it has ended, `not_found` where there is none."""
         ...
 
-    async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
-        """Book what it cost, in the place of what was booked before. An unknown Hold is no fault: none was needed."""
+    def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> Awaitable[None]:
+        """Book what it cost, in the place of what was booked before. An unknown Hold is no fault: nothing was sent."""
         ...
 
     async def release(self, hold: str, reason: str) -> None:

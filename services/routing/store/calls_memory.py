@@ -13,14 +13,14 @@ class MemoryCalls:
     """`CallStore` and `AnswerStore`."""
 
     def __init__(self) -> None:
-        self._intents: dict[str, dict[int, Intent]] = {}
+        self.intents: dict[str, dict[int, Intent]] = {}
         self._ended: dict[str, tuple[Call, tuple[SelectionRound, ...]]] = {}
         self._answers: dict[tuple[str, str], tuple[bytes, datetime]] = {}
 
     async def intend(self, intent: Intent) -> None:
         """See the port."""
         call_id, number = intent.call.id, intent.tried.number
-        known = self._intents.setdefault(call_id, {})
+        known = self.intents.setdefault(call_id, {})
         if number in known or call_id in self._ended:
             raise known_already(call_id)
         known[number] = intent
@@ -34,16 +34,20 @@ class MemoryCalls:
 
     async def get(self, call_id: str) -> tuple[Call, tuple[SelectionRound, ...]] | None:
         """See the port."""
-        intents = self._intents.get(call_id, {})
+        intents = self.intents.get(call_id, {})
         sent = [intents[number].round for number in sorted(intents)]
         if call_id in self._ended:
             call, others = self._ended[call_id]
             return call, tuple(sorted((*sent, *others), key=lambda item: item.round))
         return (intents[max(intents)].call, tuple(sent)) if intents else None
 
+    async def ended(self, call_ids: Sequence[str]) -> tuple[Call, ...]:
+        """See the port."""
+        return tuple(self._ended[name][0] for name in sorted({*call_ids} & self._ended.keys()))
+
     async def overdue(self, since: datetime, until: datetime, count: int) -> tuple[Call, ...]:
         """See the port."""
-        last = [known[max(known)] for call_id, known in self._intents.items() if known and call_id not in self._ended]
+        last = [known[max(known)] for call_id, known in self.intents.items() if known and call_id not in self._ended]
         due = [intent for intent in last if since <= intent.overdue_at <= until]
         return tuple(intent.call for intent in sorted(due, key=lambda item: (item.overdue_at, item.call.id))[:count])
 
@@ -61,7 +65,7 @@ class MemoryCalls:
         old = [key for key, (call, _) in self._ended.items() if call.finished_at and call.finished_at < before][:count]
         for call_id in old:
             del self._ended[call_id]
-            self._intents.pop(call_id, None)
+            self.intents.pop(call_id, None)
         stale = [key for key, (_, until) in self._answers.items() if until <= now][:count]
         for key in stale:
             del self._answers[key]

@@ -62,6 +62,7 @@ WITH old AS (
 )
 SELECT (SELECT count(*) FROM old) + (SELECT count(*) FROM stale)
 """)
+ENDED = text("SELECT record FROM calls WHERE id = ANY (:ids) ORDER BY id")
 GET = text("SELECT record, rounds FROM calls WHERE id = :id")
 TRIES = text("SELECT round, decided_at, selection, record FROM call_attempts WHERE call_id = :id ORDER BY number")
 
@@ -121,6 +122,12 @@ class PostgresCalls:
             return _call.decode(tries[-1]["record"]), tuple(rounds)
         rounds += _rounds.decode(ended["rounds"])
         return _call.decode(ended["record"]), tuple(sorted(rounds, key=lambda item: item.round))
+
+    async def ended(self, call_ids: Sequence[str]) -> tuple[Call, ...]:
+        """See the port."""
+        async with self._database.read() as tx:
+            found = await tx.execute(ENDED, {"ids": list(call_ids)})
+            return tuple(_call.decode(record) for record in found.scalars())
 
     async def overdue(self, since: datetime, until: datetime, count: int) -> tuple[Call, ...]:
         """See the port."""

@@ -304,7 +304,7 @@ async def test_a_call_of_a_dead_process_is_closed_as_unknown():
         running = await play.store.get("c1")
         assert running[0].state is CallState.RUNNING
         other = call_stage()
-        await other.store.intend(next(iter(play.store._intents["c1"].values())))
+        await other.store.intend(next(iter(play.store.intents["c1"].values())))
         other.clock.advance(3600)
         ends = EndOrphans(other.desk)
         while await ends():

@@ -142,6 +142,16 @@ async def test_a_call_ends_once(store: Any):
     assert (await store.get("c"))[0].state is CallState.SUCCEEDED
 
 
+async def test_those_that_have_ended_are_told_from_others(store: Any):
+    """COST-11: whoever settles what was forgotten asks about many at once; what is under way or unknown is left out."""
+    for name in ("b", "a", "under-way"):
+        await store.intend(intent(name))
+    for name in ("b", "a"):
+        assert await store.end(ended(name), ())
+    assert await store.ended(["under-way", "b", "unknown", "a"]) == (ended("a"), ended("b"))
+    assert await store.ended([]) == ()
+
+
 async def test_many_are_kept_at_once(store: Any):
     """What comes in one turn is kept whole, each for itself."""
     await asyncio.gather(*(store.intend(intent(f"c{number}")) for number in range(50)))

@@ -1,5 +1,6 @@
 """`RemoteLedger` against the real context `cost_quote`, over loopback."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from decimal import Decimal
 
@@ -17,7 +18,7 @@ from services.routing.peers.ledger import RemoteLedger
 from services.routing.ports.ledger import Ledger
 from tests.support.worlds import START, SteeredClock
 
-DAY = "tenant:a:day:2026-01-01"
+DAY = "tenant:a:day:2026-01-01:CNY"
 
 
 def cny(amount: str) -> Money:
@@ -56,18 +57,35 @@ async def figures(budgets: MemoryBudgets) -> tuple[float, float, float]:
 async def test_a_quota_is_declared_and_follows_the_catalogue(ledger: Ledger, budgets: MemoryBudgets) -> None:
     """COST-9: made once, changed when the catalogue says otherwise, and not below what is used."""
     for cost in ("100", "100", "120"):
-        await ledger.declare(DAY, "a", cny(cost), "catalogue revision 2")
+        await ledger.declare(DAY, "a", "CNY", cny(cost), "catalogue revision 2")
     assert await figures(budgets) == (120, 0, 0)
     assert await ledger.hold("task:1", DAY, cny("50"), 2, "task:1") is None
-    await ledger.declare(DAY, "a", cny("10"), "catalogue revision 3")
+    await ledger.declare(DAY, "a", "CNY", cny("10"), "catalogue revision 3")
     assert await figures(budgets) == (50, 0, 50)
     assert [entry.reason for entry in await budgets.entries(DAY, 0, 9)][-1] == "catalogue revision 3"
+
+
+async def test_a_budget_without_a_quota_only_counts(ledger: Ledger, budgets: MemoryBudgets) -> None:
+    """COST-9: it has no limit; a quota that comes within its period is one, and stays until somebody lifts it."""
+    for limit, told in ((None, 0), (cny("30"), 30), (None, 30)):
+        await ledger.declare(DAY, "a", "CNY", limit, "catalogue revision 2")
+        assert await figures(budgets) == (told, 0, 0)
+
+
+async def test_what_is_asked_at_once_travels_together(ledger: Ledger, budgets: MemoryBudgets) -> None:
+    """COST-9: Holds of many calls, and their settlements; whose is none of them spoils it for nobody."""
+    await ledger.declare(DAY, "a", "CNY", cny("20"), "a test")
+    names = [f"call:{number}" for number in range(6)]
+    told = await asyncio.gather(*(ledger.hold(name, DAY, cny("4"), 1, name) for name in names))
+    assert [item is None for item in told] == [True] * 5 + [False]
+    await asyncio.gather(*(ledger.settle(name, cny("3"), 1, "call succeeded") for name in names))
+    assert await figures(budgets) == (20, 15, 0)
 
 
 async def test_a_hold_asked_again_at_another_price_is_covered(ledger: Ledger, budgets: MemoryBudgets) -> None:
     """COST-9, COST-11: who died between the Hold and the intent asks again, at the quotes of the day; what is
     lacking is added, in any currency, within the limit."""
-    await ledger.declare(DAY, "a", cny("100"), "a test")
+    await ledger.declare(DAY, "a", "CNY", cny("100"), "a test")
     for _ in range(2):
         assert await ledger.hold("task:1", DAY, cny("50"), 2, "task:1") is None
     with pytest.raises(Fault) as again:
@@ -96,7 +114,7 @@ async def test_a_hold_asked_again_at_another_price_is_covered(ledger: Ledger, bu
 
 async def test_settlements_replace_one_another_and_open_holds_are_found(ledger: Ledger, budgets: MemoryBudgets) -> None:
     """COST-12: what is booked last stands; a Hold that was never taken needs no settlement."""
-    await ledger.declare(DAY, "a", cny("100"), "a test")
+    await ledger.declare(DAY, "a", "CNY", cny("100"), "a test")
     for name in ("task:1", "task:2"):
         await ledger.hold(name, DAY, cny("10"), 2, name)
     for cost in ("3", "3", "4"):

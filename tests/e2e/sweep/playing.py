@@ -3,7 +3,8 @@
 One database server and one studio stand for the whole sweep; every place has a database of its own, copied from one
 that is migrated and has its catalogue. The mortal process dies, `pointsman up` is started on what it left, and then:
 the Run ends honestly, every Task has ended, no Attempt is open or owes health its outcome, the studio heard no token
-twice and its book agrees with ours, no slot is held, health knows each outcome once, nothing calls for an operator.
+twice and its book agrees with ours, no slot is held, health knows each outcome once, nothing calls for an operator,
+no money is held and the ledger says that as much was spent as the studio has charged.
 What is asked of a production besides stands in `producing`.
 """
 
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +201,7 @@ class Play:
             jobs = await self._agree(connection, lab)
         finally:
             await connection.close()
+        await _paid(api, jobs)
         if self._place.scene.produces:
             await producing.judge(api, run, events, jobs)
         alerts = (await api.get("/v1/operator/alerts"))["alerts"]
@@ -228,6 +231,20 @@ class Play:
     def _lived(self) -> list[str]:
         """What is in the journal, as places."""
         return [line.partition(" ")[2] for line in self._lines()]
+
+
+async def _paid(api: Visitor, jobs: list[dict[str, Any]]) -> None:
+    """What was charged, and no more, is spent under all root budgets together; a settlement that was lost is made up
+    for within a walk over the open Holds."""
+
+    def held(told: dict[str, Any]) -> bool:
+        return any(Decimal(item["held"]["cost"]["amount"]) or item["held"]["attempts"] for item in told["budgets"])
+
+    told = await until(lambda: api.get("/v1/operator/budgets"), lambda told: not held(told), END_S)
+    spent = sum(Decimal(item["spent"]["cost"]["amount"]) for item in told["budgets"] if item["parent"] is None)
+    charged = sum(Decimal(job["charged"]["amount"]) for job in jobs)
+    assert spent == charged, (told, jobs)
+    assert (await api.get("/v1/operator/budgets:check"))["mismatches"] == []
 
 
 HARMLESS = frozenset({"breaker_opened", "exact_supply_unavailable"})

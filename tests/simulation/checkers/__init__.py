@@ -12,6 +12,7 @@ from tests.simulation.checkers import (
     no_double_submission,
     nodes_paid_once,
     nothing_unexpected,
+    nothing_unheld,
     results_are_the_jobs,
     snapshots_kept,
     steering_kept,
@@ -36,6 +37,7 @@ _MODULES = {
         ledger_balanced,
         steering_kept,
         nodes_paid_once,
+        nothing_unheld,
         nothing_unexpected,
     )
 }

@@ -55,6 +55,7 @@ from tests.support.worlds import SteeredClock, steered_world
 from tests.unit.routing.dispatch_fakes import FakeCapacity, Stage, stage
 from tests.unit.routing.dispatch_health import FakeHealth
 from tests.unit.routing.dispatch_offers import FakeCatalog
+from tests.unit.routing.paid import PaidCalls
 
 MODEL = "talk"
 HELLO = {"messages": [{"role": "user", "content": "Good morning."}], "max_tokens": 100}
@@ -369,7 +370,7 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         health=tasks.health,
         capacity=tasks.capacity,
         quotes=quotes,
-        provider=provider,
+        provider=PaidCalls(provider, tasks.ledger, store),
         world=world,
         settings=given,
         errands=errands,

@@ -42,6 +42,7 @@ from tests.support.worlds import SteeredClock, steered_world
 from tests.unit.routing.dispatch_health import Effect, FakeHealth, no_effect
 from tests.unit.routing.dispatch_offers import MODEL, FakeCatalog, catalog
 from tests.unit.routing.fake_ledger import FakeLedger
+from tests.unit.routing.paid import PaidProvider
 
 FILM = Artifact("a" * 64, "video/mp4", 1000)
 
@@ -178,9 +179,8 @@ class FakeQuotes:
     ) -> Mapping[str, QuoteView]:
         """One unit for each second of the rate that the first rule of a Supply names."""
         rates = {key: Decimal(rule.spec["rate"]) for key, rule in prices.rules.items()}
-        return {
-            item.supply.id: QuoteView(rates[item.supply.prices[0]] * item.input["duration_s"]) for item in candidates
-        }
+        asked = ((item.supply, item.input["duration_s"]) for item in candidates)
+        return {supply.id: QuoteView(rates[supply.prices[0]] * seconds) for supply, seconds in asked}
 
     async def price_usage(self, items: Sequence[UsageItem]) -> Mapping[str, UsagePrice]:
         """As set by Supply; without a word of it there is no price."""
@@ -365,7 +365,7 @@ def stage(
         health=wiring.health,
         capacity=wiring.capacity,
         quotes=wiring.quotes,
-        provider=wiring.provider,
+        provider=PaidProvider(wiring.provider, wiring.ledger, kept),
         world=made,
         settings=given,
         worker=worker,

@@ -1,4 +1,4 @@
-"""The ledger as routing sees it, over the real one in memory; every amount is in yuan."""
+"""The ledger as routing sees it, over the real one in memory; a dollar is seven yuan."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,7 @@ from services.cost_quote.domain.budgets import (
     Declaration,
     EnlargeAsk,
     HoldAsk,
+    HoldState,
     Moved,
     Refused,
     ReleaseAsk,
@@ -36,15 +37,15 @@ class FakeLedger:
         if self.away:
             raise Fault.of("governance_backend_down", "the ledger does not answer")
 
-    async def declare(self, budget: str, tenant: str, cost: Money, reason: str) -> None:
+    async def declare(self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str) -> None:
         """See the port."""
         self._ask()
-        known = await self.budgets.get(budget)
+        known, most = await self.budgets.get(budget), limit.to_nanos() if limit else 0
         if known is None:
-            hard = Amounts(cost.to_nanos())
-            await self.budgets.create(Declaration(budget, "tenant", "", tenant, currency=cost.currency, hard=hard))
-        elif known.hard.cost != cost.to_nanos():
-            hard = Amounts(max(cost.to_nanos(), known.used.cost))
+            hard = Amounts(most)
+            await self.budgets.create(Declaration(budget, "tenant", "", tenant, currency=currency, hard=hard))
+        elif limit and known.hard.cost != most:
+            hard = Amounts(max(most, known.used.cost))
             await self.budgets.change(ChangeAsk(budget, reason, hard))
 
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
@@ -80,15 +81,23 @@ class FakeLedger:
         """See the port."""
         return self.wrong
 
+    def expect(self, hold: str, breaches: list[str]) -> None:
+        """That Hold is held now; else it is a breach."""
+        known = self.budgets.holds.get(hold)
+        if known is None or known.state is not HoldState.HELD:
+            breaches.append(f"{hold} is {known and known.state}, and something was sent")
+
     async def figures(self) -> list[tuple[str, float, float]]:
-        """(budget, spent, held) of each, in yuan."""
+        """(budget, spent, held) of each, in units of its currency."""
         assert await self.budgets.mismatches() == []
         found = await self.budgets.find("", "", 0, 100)
         return [(item.id, item.spent.cost / 1e9, item.held.cost / 1e9) for item in found]
 
 
 def _asked(cost: Money, attempts: int) -> Asked:
-    return Asked(cost.to_nanos(), cost.currency, attempts, 0, {cost.currency: cost.to_nanos()})
+    nanos = cost.to_nanos()
+    worth = {"CNY": nanos * 7, "USD": nanos} if cost.currency == "USD" else {"CNY": nanos, "USD": -(-nanos // 7)}
+    return Asked(nanos, cost.currency, attempts, 0, worth)
 
 
 def _refusal(outcome: Moved | Refused) -> NoMoney | None:

@@ -1,4 +1,5 @@
-"""Money for work of tenants that have a quota of it (COST-9, COST-11, COST-12), over the real ledger in memory."""
+"""Money for all work, with a limit for tenants that have a quota of it (COST-9, COST-11, COST-12), over the real ledger
+in memory."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -19,12 +20,13 @@ from services.routing.domain.spending import budget_id
 from services.routing.domain.task import TaskState
 from services.routing.ports import Polled, Reconciled
 from services.routing.ports.alerts import AlertQuery
-from tests.unit.routing.call_stage import CallStage, call_stage, chat_catalog, serving
+from tests.unit.routing.call_stage import ROLE, CallStage, Then, call_stage, chat_catalog, serving
 from tests.unit.routing.dispatch_fakes import Stage, stage
 from tests.unit.routing.dispatch_offers import catalog
 
 BROKEN = Fault.of("provider_error", "the provider answered 500")
-DAY = "tenant:t:day:2026-01-01"
+DAY = "tenant:t:day:2026-01-01:CNY"
+MONTH = "tenant:t:month:2026-01-01:CNY"
 
 
 def with_spend(offers: Catalog, cost: str, period: str = "day") -> Catalog:
@@ -41,7 +43,7 @@ def house(cost: str = "100.00", **more: Any) -> Stage:
 def test_a_period_is_one_of_the_calendar(period: str, start: str) -> None:
     """COST-9: the budget's id names the period's first day, in UTC."""
     late = datetime(2026, 12, 1, 1, 0, tzinfo=UTC) - timedelta(hours=2)
-    assert budget_id("t", period, late) == f"tenant:t:{period}:{start}"
+    assert budget_id("t", period, late, "CNY") == f"tenant:t:{period}:{start}:CNY"
 
 
 async def test_a_task_holds_the_worst_before_it_is_sent_and_settles_what_it_cost() -> None:
@@ -80,7 +82,7 @@ async def test_without_money_nothing_is_sent() -> None:
     task = await play.task()
     assert task.failure is not None
     assert (task.state, task.failure.code) == (TaskState.FAILED, "budget_exhausted")
-    assert task.failure.message.startswith("tenant budget 'tenant:t:day:2026-01-01' is limited to 1.99 CNY")
+    assert task.failure.message.startswith("tenant budget 'tenant:t:day:2026-01-01:CNY' is limited to 1.99 CNY")
     assert play.provider.calls == []
     assert not play.capacity.live()
     assert (await play.desk.store.rounds("t1"))[-1].note == task.failure.message
@@ -101,17 +103,78 @@ async def test_a_ledger_that_does_not_answer_lets_nothing_run() -> None:
     assert (await play.task()).state is TaskState.SUCCEEDED
 
 
-async def test_only_tenants_with_a_quota_pay_for_the_question() -> None:
-    """COST-9: a tenant without one asks the ledger nothing; a Task that its caller's own Hold pays for takes none."""
+async def test_work_of_a_tenant_without_a_quota_is_held_and_counted() -> None:
+    """COST-9: under a root budget of the month that has no limit; what its Tasks and calls have cost is its sum."""
+    play = stage()
+    play.provider.polls = [Polled("running")]
+    await play.submit()
+    await play.work()
+    [(name, spent, held)] = await play.ledger.figures()
+    assert (name, spent, held > 0) == (MONTH, 0, True)
+    await play.pass_time(60)
+    task = await play.task()
+    assert await play.ledger.figures() == [(MONTH, float(task.spent.amount), 0)]
+    [budget] = await play.ledger.budgets.find("t", "", 0, 10)
+    assert (budget.hard, budget.spent.attempts) == (Amounts(), 1)
+    async with serving(call_stage()) as talk:
+        answer = await talk.invoke()
+        await talk.settled()
+        assert await figures(talk) == [(MONTH, float(money(answer.call.cost)), 0)]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_a_call_sends_is_held_by_then(streamed: bool) -> None:
+    """COST-9, COST-11: each try of a call, also behind a failure, also of a stream, finds its Hold held when its
+    provider hears of it (`paid` looks); in the end all of it is settled as one."""
+    async with serving(call_stage()) as play:
+        play.script("a/talk", Then(fault=BROKEN))
+        play.script("b/talk", Then(chunks=(ROLE,)))
+        await (play.stream() if streamed else play.invoke())
+        await play.settled()
+        entries = await play.tasks.ledger.budgets.entries(MONTH, 0, 10)
+        assert [(entry.kind.value, entry.spent.attempts) for entry in entries] == [("hold", 0), ("settle", 2)]
+        assert play.provider.sent() == 2
+
+
+async def test_a_ledger_that_is_away_keeps_every_tenants_work_back() -> None:
+    """COST-9, COST-11: no quota, no Hold, no byte: the Task waits, the call is refused and its slot given back."""
+    play = stage()
+    play.ledger.away = True
+    await play.submit()
+    await play.work()
+    assert (await play.task()).waiting_reason.startswith("governance: governance_backend_down")
+    assert play.provider.calls == []
+    async with serving(call_stage()) as talk:
+        talk.tasks.ledger.away = True
+        fault = await talk.refused()
+        await talk.settled()
+        assert (fault.code, talk.provider.sent(), talk.capacity.live()) == ("governance_backend_down", 0, {})
+
+
+async def test_a_quota_limits_what_was_spent_before_it_was_given() -> None:
+    """COST-9, AUTH-2: the month's budget was there; its sum counts. Taken away again, the limit stays for the month."""
     play = stage()
     await play.submit()
     await play.pass_time(60)
+    spent = (await play.task()).spent.amount
+    for revision, offers in enumerate((with_spend(catalog(), "1.50", "month"), catalog()), 2):
+        play.catalog.revisions.append(replace(offers, revision=revision))
+        await play.submit(f"t{revision}")
+        await play.pass_time(60)
+        failure = (await play.task(f"t{revision}")).failure
+        assert failure is not None
+        assert failure.code == "budget_exhausted"
+    assert await play.ledger.figures() == [(MONTH, float(spent), 0)]
+
+
+async def test_a_task_that_its_callers_hold_pays_for_takes_none() -> None:
+    """COST-9: the production's budget pays; the tenant's does not pay again."""
     paid = house()
     await with_hold(paid, "node-7", 5)
     await paid.submit(terms=Terms(hold="node-7"))
     await paid.pass_time(60)
-    assert [(await one.task()).state for one in (play, paid)] == [TaskState.SUCCEEDED] * 2
-    assert (play.ledger.asked, await paid.ledger.figures()) == (0, [("run", 0, 5)])
+    assert (await paid.task()).state is TaskState.SUCCEEDED
+    assert await paid.ledger.figures() == [("run", 0, 5)]
 
 
 async def with_hold(play: Stage, name: str, cost: int, limit: int = 10) -> None:
@@ -190,7 +253,7 @@ async def test_nothing_is_sent_under_a_hold_that_has_gone() -> None:
 async def test_a_dearer_hold_of_an_earlier_step_is_taken_as_it_stands() -> None:
     """COST-9, COST-11: who died after the Hold leaves it to the next one, at whatever prices are by then."""
     play = house()
-    await play.ledger.declare(DAY, "t", Money("CNY", Decimal(100)), "as the catalogue declares it")
+    await play.ledger.declare(DAY, "t", "CNY", Money("CNY", Decimal(100)), "as the catalogue declares it")
     await play.ledger.hold("task:t1", DAY, Money("CNY", Decimal(7)), 2, "task:t1")
     await play.submit()
     await play.pass_time(60)
@@ -237,10 +300,9 @@ async def test_a_call_holds_before_its_first_byte_and_settles_its_cost() -> None
     async with serving(call_stage(with_spend(chat_catalog(), "100.00"))) as play:
         answer = await play.invoke()
         await play.settled()
-        cost = answer.call.cost
-        amount = float(Money.from_nanos("CNY", cost.units * 10**9 + cost.nanos).amount)
-        assert await figures(play) == [(DAY, amount, 0)]
-        assert amount > 0
+        cost = money(answer.call.cost)
+        assert await figures(play) == [(DAY, float(cost), 0)]
+        assert cost > 0
 
 
 async def test_a_call_without_money_is_refused_before_anything_is_sent() -> None:
@@ -258,7 +320,7 @@ async def test_a_hold_of_a_call_that_left_no_record_is_given_back() -> None:
     """COST-12: a process that died between the Hold and the intent sent nothing; after a while it is released."""
     play = call_stage(with_spend(chat_catalog(), "100.00"))
     ledger = play.tasks.ledger
-    await ledger.declare(DAY, "t", Money("CNY", Decimal(100)), "a test")
+    await ledger.declare(DAY, "t", "CNY", Money("CNY", Decimal(100)), "a test")
     await ledger.hold("call:lost", DAY, Money("CNY", Decimal(5)), 1, "call:lost")
     walk = SettleHolds(play.tasks.desk, play.desk)
     await walk()
@@ -266,6 +328,11 @@ async def test_a_hold_of_a_call_that_left_no_record_is_given_back() -> None:
     play.clock.advance(601)
     await walk()
     assert await ledger.figures() == [(DAY, 0, 0)]
+
+
+def money(cost: Any) -> Decimal:
+    """Of an answer, in yuan."""
+    return Money.from_nanos("CNY", cost.units * 10**9 + cost.nanos).amount
 
 
 async def figures(play: CallStage) -> list[tuple[str, float, float]]:

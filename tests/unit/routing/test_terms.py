@@ -96,7 +96,7 @@ async def test_a_named_supply_serves_replays_and_is_explained():
     its failure, and its rounds replay byte for byte."""
     play = stage()
     play.provider.answers["b/clip"] = [BUSY]
-    await play.ledger.declare("run", "t", Money("CNY", Decimal(9)), "a production")
+    await play.ledger.declare("run", "t", "CNY", Money("CNY", Decimal(9)), "a production")
     await play.ledger.hold("h1", "run", Money("CNY", Decimal(9)), 2, "a node")
     await play.submit(terms=Terms(supply="b/clip", hold="h1"))
     await play.pass_time(8)

@@ -1,12 +1,12 @@
 """A turn of calls: those that want a place in one turn of the event loop share a snapshot of health and capacity, one
-question for prices and the reservations of one statement (SEL-4 to SEL-14).
+question for prices, the reservations of one statement and, at the same time, the Holds of another (SEL-4 to SEL-14).
 
 Laws of this file: those of `app.turn`. Besides, nothing here runs under the deadline of one of the callers: the turn is
-everybody's.
+everybody's. A slot without money is given back (COST-9); what is held without a slot pays for the call's next look.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeGuard
 
@@ -19,6 +19,7 @@ from libs.kernel.money import Money
 from libs.telemetry import names
 from libs.telemetry.spans import annotate, span
 from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.calls.settle_call import unsent
 from services.routing.app.gather import Views
 from services.routing.domain.admission import may_use
 from services.routing.domain.calls.selectors import ranks_of
@@ -43,6 +44,8 @@ class Ask(Struct, frozen=True, eq=False):
     selector: Selector
     spent: Money
     left_s: float
+    fund: Callable[[Inputs, Decision], Awaitable[None]]
+    """Sees to it that a choice is paid for, or raises."""
     prefer: str = ""
     """A Supply that comes before all others, where it survives."""
     tried: tuple[str, ...] = ()
@@ -200,22 +203,28 @@ def _inputs(
 
 async def _reserved(desk: CallDesk, asks: Sequence[Ask], decided: list[Seat | Exception]) -> list[Seat | Exception]:
     """What is chosen is asked for at once. An answer that was lost may have been a lease: it is given back."""
-    wanted = [item.try_id for item in decided if _is_chosen(item)]
+    chosen = [(ask, item) for ask, item in zip(asks, decided, strict=True) if _is_chosen(item)]
     try:
-        begun = [_reserve(ask, item) for ask, item in zip(asks, decided, strict=True) if _is_chosen(item)]
-        answers = iter(await asyncio.gather(*begun, return_exceptions=True))
+        slots = asyncio.gather(*(_reserve(ask, item) for ask, item in chosen), return_exceptions=True)
+        money = asyncio.gather(*(ask.fund(item.inputs, item.decision) for ask, item in chosen), return_exceptions=True)
+        answers = iter(zip(await slots, await money, strict=True))
     except BaseException:
-        for try_id in wanted:
-            desk.errands.begin(_give_back(desk, try_id))
+        for _, item in chosen:
+            desk.errands.begin(_give_back(desk, item.try_id))
         raise
-    return [_seated(desk, item, next(answers)) if _is_chosen(item) else item for item in decided]
+    return [_seated(desk, item, *next(answers)) if _is_chosen(item) else item for item in decided]
 
 
 def _is_chosen(item: Seat | Exception) -> TypeGuard[Seat]:
     return isinstance(item, Seat) and bool(item.try_id)
 
 
-def _seated(desk: CallDesk, seat: Seat, answer: Reserved | Refused | BaseException) -> Seat | Exception:
+def _seated(
+    desk: CallDesk, seat: Seat, answer: Reserved | Refused | BaseException, unfunded: BaseException | None
+) -> Seat | Exception:
+    if isinstance(unfunded, Exception):
+        unsent(desk, seat.try_id)
+        return unfunded
     if isinstance(answer, Reserved):
         return Seat(seat.inputs, seat.decision, seat.try_id, seat.tokens, answer)
     if isinstance(answer, Refused):

@@ -32,7 +32,7 @@ from services.routing.domain.calls.sizing import facts_to_quote, input_tokens
 from services.routing.domain.calls.stall_clock import NANOS, StallClock
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S
 from services.routing.domain.catalog import Channel, Kind, Supply
-from services.routing.domain.decision import Decision, Fate, HealthView, Verdict
+from services.routing.domain.decision import Decision, Fate, HealthView, Inputs, Verdict
 from services.routing.domain.degradation import degrade
 from services.routing.domain.feedback import Feedback
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
@@ -85,7 +85,7 @@ class Conduct:
         self._sent_ns = 0
         self._first_ns: int | None = None
         self._facts: dict[str, settle_call.Facts] = {}
-        self._held = False
+        self._held = False  # whether a Hold may have been taken
         asked = opened.asked
         self._call = Call(
             id=asked.call_id,
@@ -121,7 +121,7 @@ class Conduct:
             try:
                 seat = await take_seat(self._ask())
             except Fault as fault:
-                raise self.ended(governance(fault)) from fault
+                raise self.ended(ends.governance(fault)) from fault
             self._fates = seat.decision.fates
             self._raise_alerts(seat.decision)
             if seat.lease is not None:
@@ -138,11 +138,20 @@ class Conduct:
             selector=self.sync.selector,
             spent=spent_in(self.tries, self._call.currency),
             left_s=self.left_s,
+            fund=self._fund,
             prefer=self.prefer,
             tried=tuple(item.supply for item in self.tries if item.state in MISSED),
             not_before={name: hold.until for name, hold in self.patience.holds.items()},
             call_tries=self.sync.max_attempts,
         )
+
+    async def _fund(self, inputs: Inputs, decision: Decision) -> None:
+        before, self._held = self._held, True  # also where the answer is lost
+        try:
+            await self.desk.funds.for_call(self.opened.catalog, self._call, inputs, decision, before)
+        except Fault as fault:
+            self._held = before or fault.code != "budget_exhausted"
+            raise
 
     async def _begin(self, seat: Seat) -> Started:
         inputs, decision = seat.inputs, seat.decision
@@ -173,12 +182,11 @@ class Conduct:
             structs.replace(self._call, tries=(*self.tries, tried), changed=_changed(decision)), kept, overdue
         )
         try:
-            self._held = await self.desk.funds.for_call(self.opened.catalog, self._call, inputs, decision, self._held)
             await self.desk.store.intend(intent)
         except BaseException as error:
             settle_call.unsent(self.desk, tried.id)
             if isinstance(error, Fault):
-                raise self.ended(governance(error)) from error
+                raise self.ended(ends.governance(error)) from error
             raise
         self.tries.append(tried)
         self.changed = _changed(decision)
@@ -384,13 +392,6 @@ class Conduct:
         settle_call.count(call)
         settle_call.keep(self.desk, call, self._facts, tuple(self.unsent), self._held)
         return call
-
-
-def governance(fault: Fault) -> Fault:
-    """CAP-12: whoever would be asked does not answer, and so nobody is admitted."""
-    if fault.code in ("peer_unavailable", "deadline_exceeded", "cancelled", "internal"):
-        return Fault.of("governance_backend_down", f"nobody could be admitted: {fault.message}")
-    return fault
 
 
 def _changed(decision: Decision) -> Changed | None:

@@ -19,7 +19,6 @@ from services.routing.app.book_usage import tolerance_of
 from services.routing.app.calls import meters
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.desk import alerts_of, failure_of
-from services.routing.app.funds import quietly
 from services.routing.app.record import FIRST_PAUSE_S, PASSING, TRIES
 from services.routing.domain.attempts import cost_of
 from services.routing.domain.calls.call import Call, Try, with_costs
@@ -156,7 +155,7 @@ def count(call: Call) -> None:
 def keep(
     desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], held: bool = False
 ) -> None:
-    """The record of an ended call; `held`: a Hold pays for it and is settled."""
+    """The record of an ended call; `held`: there may be a Hold for it, and that is settled."""
     if any(item.cost is None and facts[item.id].estimate is not None for item in call.tries):
         desk.afterwards.begin(lambda: _keep_priced(desk, call, facts, rounds, held))
         return
@@ -165,8 +164,16 @@ def keep(
         desk.afterwards.begin(lambda: _settle(desk, call))
 
 
-async def _settle(desk: CallDesk, call: Call) -> None:
-    await quietly(lambda: desk.funds.settle_call(call), f"call {call.id}")
+def _settle(desk: CallDesk, call: Call) -> Awaitable[object]:
+    begun = asyncio.ensure_future(desk.funds.settle_call(call))
+    begun.add_done_callback(lambda done: _settled(call.id, done))
+    return begun
+
+
+def _settled(call_id: str, done: "asyncio.Future[None]") -> None:
+    """What was not settled now is settled by `settle_holds`."""
+    if not done.cancelled() and (error := done.exception()) is not None:
+        log.warning("call %s: its Hold was not settled now: %s", call_id, error)
 
 
 async def _keep_priced(
@@ -182,7 +189,7 @@ async def _keep_priced(
                 costs[item.id] = cost
     priced = with_costs(call, costs)
     if held:
-        await _settle(desk, priced)
+        desk.errands.begin(_settle(desk, priced))
     await _keep(desk, priced, rounds)
 
 

@@ -35,6 +35,13 @@ PASSING = frozenset({HEALTH, "SEL-9", "ATT-3a"})
 """Steps whose drops time alone may cure."""
 
 
+def governance(fault: Fault) -> Fault:
+    """CAP-12: whoever would be asked does not answer, and so nobody is admitted."""
+    if fault.code in ("peer_unavailable", "deadline_exceeded", "cancelled", "internal"):
+        return Fault.of("governance_backend_down", f"nobody could be admitted: {fault.message}")
+    return fault
+
+
 @dataclass(frozen=True, slots=True)
 class Hold:
     """Why a Supply is not asked again before a time, in this call. `retry_after_ms` is what the caller is told."""
