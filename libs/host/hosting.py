@@ -20,6 +20,7 @@ from libs.host.common_time import CommonTime
 from libs.host.embedded_postgres import EmbeddedPostgres
 from libs.host.exporting import Export, Exporting, Silence, exporting
 from libs.host.hosted import Builder, Context
+from libs.host.metrics_port import MetricsPort
 from libs.host.placement import MEMORY, WITHOUT_DATABASE, Placement
 from libs.host.ticker import Ticker
 from libs.host.world import real_world
@@ -30,7 +31,7 @@ from libs.rpc.callers import CALLERS
 from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
-from libs.telemetry import spans
+from libs.telemetry import metrics, spans
 
 STRANGERS_DEADLINE_S = 30.0
 CALL_LIMIT = 2000
@@ -63,6 +64,7 @@ class Host:
         self._before_ready = before_ready
         self._export = export
         self._exporting: Exporting = Silence()
+        self._metrics: MetricsPort | None = None
         self._registry = LoopbackRegistry()
         self._postgres: EmbeddedPostgres | None = None
         self._certificates: OwnCertificates | None = None
@@ -80,6 +82,11 @@ class Host:
         return self._channels
 
     @property
+    def metrics_port(self) -> int:
+        """Where the metrics are shown, once started; 0 where they are not shown on a port of their own."""
+        return self._metrics.port if self._metrics is not None else 0
+
+    @property
     def bound(self) -> Mapping[Address, Address]:
         """For every address asked for, the one that is served (a free port instead of port 0)."""
         return self._server.bound if self._server is not None else {}
@@ -87,7 +94,7 @@ class Host:
     async def start(self) -> None:
         """Return when every context serves. On any failure call `stop`, which undoes what was done."""
         self.env["POINTSMAN_DATA"] = str(self.placement.data)
-        self._begin_exporting()
+        self._begin_telling()
         if self.placement.tls is not None:
             self._certificates = OwnCertificates(self.placement.tls, self.placement.contexts, self._world.clock)
             self._keep("host.certificates", self._certificates.look, LOOK_S)
@@ -147,12 +154,16 @@ class Host:
             await self._guarded("stopping the database", self._postgres.stop())
         if self._exporting.tracer is not None:
             spans.PROCESS.use(None)
+        if self._metrics is not None:
+            await self._guarded("closing the port of metrics", self._metrics.close())
         await self._guarded("sending the rest of traces and metrics", self._exporting.stop())
 
-    def _begin_exporting(self) -> None:
+    def _begin_telling(self) -> None:
         """Before channels and servers are made, which look once whose spans they make."""
         self._exporting = self._export(self.env, self.placement.contexts)
         spans.PROCESS.use(self._exporting.tracer or spans.installed_tracer())
+        if self.placement.metrics is not None:
+            self._metrics = MetricsPort(self.placement.metrics, metrics.PROCESS)
         if self._exporting.interval_s is not None:
             self._keep("host.metrics", self._exporting.send, self._exporting.interval_s)
 

@@ -6,6 +6,7 @@
 | LISTEN_<CONTEXT> | where it listens, if that is not PEER_<CONTEXT> (a replica, a load balancer) | PEER_<CONTEXT> |
 | POINTSMAN_GRPC | the gRPC address of a process without names, public if the edge is in it | 127.0.0.1:50051 |
 | POINTSMAN_ADMIN | the address of channelz; `off` for none | unix:DATA/admin.sock |
+| POINTSMAN_METRICS | host:port where this process shows its metrics to Prometheus | the edge's /metrics alone |
 | POINTSMAN_DATA | the data directory | ./.pointsman |
 | POINTSMAN_DATABASE_URL | PostgreSQL, or `memory:` | embedded, under the data directory |
 | POINTSMAN_TLS_CERT, _KEY, _CA | PEM files: contexts speak mutual TLS over TCP, and prove who they are | plain |
@@ -66,6 +67,8 @@ class Placement:
     data: Path
     database_url: str | None
     ready_file: Path | None = None
+    metrics: Address | None = None
+    """Where this process shows its metrics, besides the edge's port."""
     drain_s: float = 10.0
     drain_lag_s: float = 0.0
     public: tuple[Address, ...] = ()
@@ -111,6 +114,7 @@ def placement(
         data=data,
         database_url=_database_url(env) or (None if needs_database else ""),
         ready_file=Path(env["POINTSMAN_READY_FILE"]) if env.get("POINTSMAN_READY_FILE") else None,
+        metrics=_metrics(env),
         drain_s=_seconds(env, "POINTSMAN_DRAIN_S", 10.0),
         drain_lag_s=_seconds(env, "POINTSMAN_DRAIN_LAG_S", 0.0),
         public=public,
@@ -181,6 +185,13 @@ def _admin(env: Mapping[str, str], data: Path, names: tuple[str, ...]) -> Addres
     # Several processes may share a data directory, so each kind, and each replica, has a socket of its own.
     path = data / ("-".join(("admin", *names)) + ".sock")
     return parse(f"unix:{path}") if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT else None
+
+
+def _metrics(env: Mapping[str, str]) -> Address | None:
+    address = _address(env, "POINTSMAN_METRICS")
+    if address is not None and address.transport is not Transport.TCP:
+        raise PlacementError(f"POINTSMAN_METRICS is {address}; Prometheus asks by HTTP: give it HOST:PORT")
+    return address
 
 
 def _tls(env: Mapping[str, str]) -> TlsFiles | None:

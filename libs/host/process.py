@@ -29,6 +29,7 @@ FLAGS = {
     "http": ("HOST:PORT", "POINTSMAN_HTTP", "where the edge listens for HTTP"),
     "grpc": ("HOST:PORT", "POINTSMAN_GRPC", "where all hosted services listen for gRPC, for callers with a key"),
     "admin": ("ADDRESS", "POINTSMAN_ADMIN", "where channelz listens; 'off' for nowhere"),
+    "metrics": ("HOST:PORT", "POINTSMAN_METRICS", "where this process shows its metrics to Prometheus"),
     "data": ("DIR", "POINTSMAN_DATA", "the data directory"),
     "ready-file": ("FILE", "POINTSMAN_READY_FILE", "created when every context serves"),
 }

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import grpc
 from grpc import aio
-from opentelemetry import propagate, trace
+from opentelemetry import trace
 
 from libs.kernel.deadlines import current_deadline
 from libs.rpc.identity import NOBODY, Identity, current_identity
@@ -88,7 +88,7 @@ class OutgoingChannel(aio.Channel):
         facts = {names.RPC_SYSTEM: "grpc", names.RPC_METHOD: method}
         span = tracer.start_span(method, kind=trace.SpanKind.CLIENT, attributes=facts)
         carrier: dict[str, str] = {}
-        propagate.inject(carrier, trace.set_span_in_context(span))
+        spans.W3C.inject(carrier, trace.set_span_in_context(span))
         try:
             call = inner(request, timeout=timeout, metadata=(*pairs, *carrier.items()), **options)
         except BaseException as error:

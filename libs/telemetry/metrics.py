@@ -26,6 +26,11 @@ class Metrics:
         self._children: dict[tuple[object, ...], Counter | Gauge | Histogram] = {}
         """By name and labels as a caller spells them; who spells them in another order is given the same child."""
 
+    @property
+    def registry(self) -> CollectorRegistry:
+        """For what serves the page by itself."""
+        return self._registry
+
     def counter(self, metric: Metric, **labels: str) -> Counter:
         """The counter with these label values."""
         child = self._child(metric, Kind.COUNTER, labels)

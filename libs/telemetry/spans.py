@@ -19,13 +19,17 @@ from types import TracebackType
 from typing import Any
 
 from opentelemetry import context as otel_context
-from opentelemetry import propagate, trace
+from opentelemetry import trace
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from libs.telemetry import names
 from libs.telemetry.correlation import carry_traceparent, current_traceparent
 
 Kind = trace.SpanKind
 Facts = Mapping[str, Any]
+W3C = TraceContextTextMapPropagator()
+"""The one form in which a trace is named, on the wire and where it is kept. Baggage is not passed on: what callers put
+into it they may not want everybody to read."""
 UNNAMED = "internal"
 """The code of what was raised without one."""
 
@@ -220,7 +224,7 @@ def at_door(tracer: trace.Tracer, name: str, facts: Facts, parent: otel_context.
 
 def came_with(carrier: Mapping[str, str]) -> otel_context.Context:
     """The trace that metadata or headers name, by their lower-case keys; an empty context where they name none."""
-    return propagate.extract(carrier, otel_context.Context())
+    return W3C.extract(carrier, otel_context.Context())
 
 
 def names_a_trace(parent: otel_context.Context) -> bool:

@@ -75,6 +75,8 @@ def test_further_addresses_may_be_given() -> None:
         ({"PEER_ROUTING": "unix:/a,b:1"}, (), "PEER_ROUTING: 'unix:/a,b:1' is no list of replicas"),
         ({"POINTSMAN_GRPC": "50051"}, (), "POINTSMAN_GRPC: "),
         ({"POINTSMAN_ADMIN": "nonsense"}, (), "POINTSMAN_ADMIN: "),
+        ({"POINTSMAN_METRICS": "9464"}, (), "POINTSMAN_METRICS: "),
+        ({"POINTSMAN_METRICS": "unix:/m"}, (), "POINTSMAN_METRICS is unix:/m; Prometheus asks by HTTP"),
         ({"POINTSMAN_DRAIN_S": "soon"}, (), "POINTSMAN_DRAIN_S is 'soon'; expected seconds"),
         ({"POINTSMAN_DRAIN_S": "-1"}, (), "POINTSMAN_DRAIN_S"),
         ({"POINTSMAN_DATABASE_URL": "mysql://u:p@h/d"}, (), "begins with mysql; expected postgresql://"),
