@@ -30,15 +30,15 @@ EPOCH = datetime.fromtimestamp(EPOCH_S, UTC)
 
 
 class VirtualClock:
-    """kernel.Clock on the loop's time. `skew_s` is how far a machine's wall clock is off."""
+    """kernel.Clock on the loop's time. `skew_s` is how far a machine's wall clock is off; it may be stepped."""
 
     def __init__(self, loop: VirtualLoop, skew_s: float = 0.0) -> None:
         self._loop = loop
-        self._skew_s = skew_s
+        self.skew_s = skew_s
 
     def now(self) -> datetime:
         """The wall time of that machine."""
-        return EPOCH + timedelta(seconds=self._loop.time() + self._skew_s)
+        return EPOCH + timedelta(seconds=self._loop.time() + self.skew_s)
 
     def monotonic(self) -> float:
         """The loop's seconds."""
@@ -63,6 +63,8 @@ class Seat:
     name: str
     build: Callable[[Any, World], Any]
     process: Process | None = None
+    clock: VirtualClock | None = None
+    """Of the process."""
     starts: int = 0
     context: Any = None
     server: Any = None
@@ -84,6 +86,8 @@ class Cluster:
         self._loop = loop
         self._network = network
         self._seed = seed
+        self.stepped_s = 0.0
+        """By how much the time that all processes go by has been stepped."""
         served = partial(Served, database=database)
         kept = routing.Stores(served(stores.tasks), served(stores.catalog))
         url, settings, adapter = "memory:", shape.routing(), shape.adapter()
@@ -122,7 +126,9 @@ class Cluster:
         process.soon(lambda: self._loop.create_task(self._main(seat, process, rng, skew_s)))
 
     async def _main(self, seat: Seat, process: Process, rng: random.Random, skew_s: float) -> None:
-        context = seat.build(Doors(process, seat.name.partition("-")[0]), world_of(self._loop, rng, skew_s))
+        world = world_of(self._loop, rng, skew_s + self.stepped_s)
+        seat.clock = world.clock
+        context = seat.build(Doors(process, seat.name.partition("-")[0]), world)
         server = RpcServer(registry=process.registry, new_reference=lambda: rng.randbytes(8).hex())
         for _, add in context.registrations:
             server.add(add)

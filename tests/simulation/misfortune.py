@@ -8,8 +8,9 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from tests.simulation.cluster import Cluster, Seat
+from tests.simulation.cluster import Cluster, Seat, VirtualClock
 from tests.simulation.databases import Database, Trouble
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import CALM as CALM_WIRE
@@ -19,6 +20,10 @@ from tests.simulation.shape import Shape
 
 FAVOURITES = {"routing": 5, "provider_adapter": 3, "runs": 2, "capacity": 2, "health": 2, "cost_quote": 1}
 SKEW_S = 0.2
+STEP_S = 120.0
+"""Longer than a claim, and than a submission may be under way and unlisted; no window ends by it."""
+HEARS_S = 5.0
+"""Within so long each process hears what time it is."""
 Order = Callable[[str, bool], Awaitable[None]]
 Reprice = Callable[[], Awaitable[None]]
 
@@ -47,6 +52,7 @@ class Misfortune:
     rng: random.Random
     loop: VirtualLoop
     cluster: Cluster
+    database_clock: VirtualClock
     network: Network
     database: Database
     outside: Outside
@@ -192,6 +198,16 @@ class Misfortune:
 
         self._keep(asyncio.ensure_future(reprice()))
 
+    def _step(self) -> None:
+        """The database's clock goes forward, and the processes follow, one after the other. No world draws this: what a
+        provider bears in a minute is counted by that clock."""
+        seconds = STEP_S * self.shape.stretch
+        self.cluster.stepped_s += seconds
+        self.database_clock.skew_s += seconds
+        self.trace(f"the clock steps by {seconds:g} s")
+        for seat in self.cluster.seats:
+            self._later(self.rng.uniform(0.0, HEARS_S) * self.shape.stretch, partial(_hear, seat.clock, seconds))
+
     # --- what they share ---
 
     def _doom(self, process: Process, strike: Callable[[], None]) -> None:
@@ -234,6 +250,11 @@ class Misfortune:
     def _keep(self, task: "asyncio.Task[None]") -> None:
         self._pending.add(task)
         task.add_done_callback(self._pending.discard)
+
+
+def _hear(clock: VirtualClock | None, seconds: float) -> None:
+    if clock is not None:
+        clock.skew_s += seconds
 
 
 def _nobody() -> contextvars.Context:

@@ -198,6 +198,17 @@ def misfiled_holds(stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
     return {HOLD: one, HOLDS: many}
 
 
+def by_clocks(_stores: Stores) -> Mapping[str, Callable[[bytes], bytes]]:
+    """Counted silence taken away: records have lacked a job for as long as the clocks say (ATT-6)."""
+
+    def present(raw: bytes) -> bytes:
+        asked = provider_service_pb2.ReconcileRequest.FromString(raw)
+        asked.ClearField("silence")
+        return asked.SerializeToString()
+
+    return {RECONCILE: present}
+
+
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """A planted fault, and the laws of which one has to be seen broken."""
@@ -216,6 +227,7 @@ def _mutant(seed: int, planted: Planted, *laws: str) -> Mutant:
 CAPACITY = "capacity_held_and_returned"
 LATE_WRITES = ("no_double_submission", "attempts_within_budget", "results_are_the_jobs", "every_run_rests")
 REVOKED = Temper(0.5, {"key": 1.0, "mood": 3.0})
+SLOW = Mood("slow", {"slow_taken": 1.0})
 FLAKY = next(mood for mood in MOODS if mood.name == "flaky")
 SLUGGISH = Mood(
     "sluggish", {"slow_taken": 0.6, "error": 0.4}, {"ok": 0.6, "hang": 0.4}, {"fails": 0.7, "succeeds": 0.3}
@@ -225,7 +237,9 @@ DOUBTFUL = Temper(0.5, {"mood": 1.0}, (FLAKY,))
 OVERDUE = Mood("overdue", {"balance": 1.0}, job={"succeeds": 1.0})
 TRIPS = Temper(0.5, {"mood": 1.0}, (OVERDUE, CALM))
 BY_TURNS = replace(PAUSES, longest_pause_s=150.0)
+STEPS = Temper(0.25, {"kill": 2.0, "step": 1.0, "mood": 3.0}, (SLOW,), {"routing": 1.0})
 REPRICED = Temper(0.3, {"catalog": 1.0}, (FLAKY,))
+STEPPING = Planted(temper=STEPS, size="large")
 MISJUDGING = Planted(rewrites=unfenced_breaker, temper=TRIPS)
 SILENT = "superseded_stay_silent"
 DYING_RUNS = Temper(0.25, {"kill": 3.0, "database": 1.0}, (CALM,), {"runs": 6.0, "cost_quote": 3.0, "routing": 1.0})
@@ -248,6 +262,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "supersession: attempts": _mutant(17, Planted({"tasks": TalkativePast}, temper=BY_TURNS, size="middle"), SILENT),
     "supersession: the catalogue": _mutant(3, Planted(rewrites=newest_catalogue, temper=REPRICED), *LATE_WRITES),
     "money: held before it is sent": _mutant(1, Planted(rewrites=misfiled_holds), "nothing_unheld"),
+    "silence that is counted": _mutant(3, replace(STEPPING, rewrites=by_clocks), "no_double_submission"),
     "revisions of runs": _mutant(10, Planted({"runs": TalkativeRuns}), "events_without_gap"),
     "productions: one hold an id": _mutant(2, producing({"budgets": ForgetfulBudgets}), "ledger_balanced"),
 }  # fmt: skip

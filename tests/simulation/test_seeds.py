@@ -1,11 +1,12 @@
 """A few worlds in every test run; `make sim SEEDS=10000` plays more of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.simulation.batch import Tally, play_all, play_some, summary
 from tests.simulation.misfortune import Temper
-from tests.simulation.mutants import DYING_RUNS
-from tests.simulation.providers import Mood
+from tests.simulation.mutants import DYING_RUNS, SLOW, STEPPING
 from tests.simulation.simulate import play
 from tests.simulation.world import Planted
 
@@ -14,7 +15,6 @@ SEEDS = (*range(1, 17), 65, 82)
 PRODUCING = (54, 58, 61, 115)
 """54 and 58 had a Task reported missing that another replica had just begun, 115 a process that began while the
 database was away and never sent anything."""
-SLOW = Mood("slow", {"slow_taken": 1.0})
 DYING_ADAPTER = Temper(0.5, {"kill": 1.0, "mood": 1.0}, (SLOW,), {"provider_adapter": 1.0})
 
 
@@ -46,6 +46,15 @@ def test_a_slow_provider_gets_no_second_job_when_the_adapter_dies(seed: int) -> 
     """ATT-6: while the provider may still take the job, its absence from the records proves nothing."""
     report = play(seed, Planted(temper=DYING_ADAPTER))
     assert not report.breaches, report.words()
+
+
+@pytest.mark.parametrize("seed", [3, 6])
+def test_a_clock_that_steps_makes_no_second_job(seed: int) -> None:
+    """VER-6, ATT-6, VER-7: all processes follow minutes forward, one after the other, again and again, while slow
+    providers have not listed what is on its way and senders die: its absence proves nothing, and every Run ends."""
+    report = play(seed, replace(STEPPING, productions=0))
+    assert not report.breaches, report.words()
+    assert report.faults["misfortune step"], "no clock was stepped"
 
 
 def test_a_seed_replays_its_world() -> None:

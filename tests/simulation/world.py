@@ -78,7 +78,7 @@ class Simulation:
         drawn = self._rng("productions").choices(*PRODUCTIONS)[0]
         self.productions = drawn if planted.productions is None else planted.productions
         self.misfortune = Misfortune(
-            self._rng("misfortune"), self.loop, self.cluster, self.network, database, self.outside,
+            self._rng("misfortune"), self.loop, self.cluster, clock, self.network, database, self.outside,
             self._switch, self._reprice, shape, self.counts, self._note,
         )  # fmt: skip
 
