@@ -4,8 +4,8 @@ from pathlib import Path
 
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 SQL = Path(__file__).parent.parent / "sql"
 
