@@ -26,6 +26,8 @@ from libs.rpc.loopback import LoopbackChannel
 from libs.telemetry import names, spans
 from libs.telemetry.correlation import current_traceparent
 
+WELL = frozenset({grpc.StatusCode.OK, grpc.StatusCode.CANCELLED})
+"""Ends that are no failure: who cancels a call has what it came for, or wants it no more."""
 MARGIN_S = 0.010
 MARGIN_SHARE = 0.05
 
@@ -195,7 +197,7 @@ class _Outgoing:
 def _end_span(span: trace.Span, call: Any) -> None:
     code = _code_of(call)
     span.set_attribute(names.RPC_STATUS, code.name)
-    if code is not grpc.StatusCode.OK:
+    if code not in WELL:
         spans.fail(span, code.name)
     span.end()
 

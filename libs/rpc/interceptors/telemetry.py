@@ -19,6 +19,8 @@ from libs.telemetry.correlation import bind, carry_traceparent
 from libs.telemetry.metrics import Metrics
 
 TRACEPARENT = "traceparent"
+WELL = frozenset({"ok", "cancelled"})
+"""Outcomes that are no failure of who serves. A stream whose reader has all that it came for is left before its end."""
 
 
 class TelemetryInterceptor:
@@ -64,7 +66,7 @@ class TelemetryInterceptor:
         count()
         if call.span is not None:
             call.span.set_attribute(names.OUTCOME, outcome)
-            if outcome != "ok":
+            if outcome not in WELL:
                 spans.fail(call.span, outcome)
             call.span.end()
 

@@ -22,7 +22,7 @@ from tests.support.waiting import eventually
 
 KEY = "pm_one_trace"
 CLIP, TALK = "doubao-seedance-2-0-260128", "gpt-4o-mini"
-OF_CALL, OF_RUN = "a" * 32, "b" * 32
+OF_CALL, OF_RUN, OF_STREAM = "a" * 32, "b" * 32, "d" * 32
 CALLER = "c" * 16
 PROMPT = "a very private boat in a harbour"
 CATALOG = """
@@ -126,6 +126,21 @@ async def posted(play: Play, path: str, body: dict[str, Any], trace_id: str) -> 
     answer = await play.api.ask("POST", path, json=body, headers=headers)
     assert answer.status in (200, 202), answer.body
     return answer
+
+
+async def test_a_stream_is_one_trace_that_ends_with_it(play: Play, caplog: pytest.LogCaptureFixture) -> None:
+    """OPS-5: piece by piece through every hop; the request's span ends with the last piece, and nothing is mislaid."""
+    chat = {"model": "chat", "messages": [{"role": "user", "content": PROMPT}], "stream": True}
+    answer = await posted(play, "/v1/chat/completions", chat, OF_STREAM)
+    assert answer.body.endswith(b"data: [DONE]\n\n")
+    trace = await play.trace(OF_STREAM, "health.ReportOutcome")
+    assert served(trace) >= {"routing.InvokeStream", "capacity.Reserve", "provider_adapter.InvokeStream"}
+    (request,), (model,) = named(trace, "POST /v1/chat/completions"), named(trace, f"chat {TALK}")
+    assert model.attributes[names.GEN_AI_STREAM] is True
+    assert 0 < model.attributes[names.GEN_AI_FIRST_CHUNK] < (model.end_time - model.start_time) / 1e9
+    assert request.start_time < model.start_time < model.end_time < request.end_time
+    assert not [item for item in trace if names.ERROR_TYPE in item.attributes]
+    assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
 
 
 async def test_a_call_and_a_run_are_one_trace_each_through_every_hop(play: Play) -> None:
