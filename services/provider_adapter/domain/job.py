@@ -113,6 +113,16 @@ class Job(Struct, frozen=True):
         value = self.number(name)
         return None if value is None else math.ceil(value)
 
+    def seconds_of(self, name: str, lengths: Sequence[int]) -> int | None:
+        """One of the only lengths that there are, None when absent. A longer one than asked was neither priced nor
+        held: routing chooses it where the Supply declares them."""
+        value = self.number(name)
+        if value is None or value in lengths:
+            return None if value is None else int(value)
+        offered = ", ".join(map(str, lengths[:-1])) + f" or {lengths[-1]}"
+        remedy = f"declare capabilities.duration_s.lengths: {list(lengths)} of the supply, and the next one is made"
+        raise Fault.invalid((f"/input/{name}", f"must be {offered} for {self.model}, not {value:g}; {remedy}"))
+
     def flag(self, name: str) -> bool | None:
         """True or false, None when absent."""
         value = self.input.get(name)

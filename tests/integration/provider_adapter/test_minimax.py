@@ -22,8 +22,8 @@ async def test_a_clip_of_the_second_interface(rig, job) -> None:
 
 
 async def test_a_clip_of_the_first_interface_takes_two_questions(rig, job) -> None:
-    """ERR-1a: state and file are two questions of one poll; the clip is the shortest that is long enough."""
-    clip = job(model=HAILUO, prompt="ice breaks", duration_s=3, resolution="1080p")
+    """ERR-1a: state and file are two questions of one poll."""
+    clip = job(model=HAILUO, prompt="ice breaks", duration_s=6, resolution="1080p")
     sent = await rig.submit("glacier", clip)
     answer = await rig.finished("glacier", clip, sent.provider_task_id)
     assert answer.state == p.JOB_STATE_SUCCEEDED

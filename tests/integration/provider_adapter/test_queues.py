@@ -14,6 +14,7 @@ class Queue:
     account: str
     clips: str
     pictures: str = ""
+    asked: float = 3.5
     seconds: int = 4
     stops_running: bool = False
 
@@ -22,7 +23,7 @@ class Queue:
         """What a clip is asked for with."""
         return {
             "prompt": "a storm over the sea",
-            "duration_s": self.seconds - 0.5,
+            "duration_s": self.asked,
             "resolution": "720p",
             "ratio": "16:9",
         }
@@ -31,7 +32,7 @@ class Queue:
 FAL = Queue("gale", "bytedance/seedance/v2/text-to-video", "fal-ai/flux/dev")
 REPLICATE = Queue("haze", "bytedance/seedance-1-pro", "black-forest-labs/flux-dev", stops_running=True)
 DASHSCOPE = Queue("iris", "wan2.7-t2v", "wan2.2-t2i-flash")
-OPENAI = Queue("juniper", "sora-2")
+OPENAI = Queue("juniper", "sora-2", asked=4)
 QUEUES = [FAL, REPLICATE, DASHSCOPE, OPENAI]
 CANCELS = [FAL, REPLICATE, DASHSCOPE]
 LISTS = [REPLICATE, DASHSCOPE, OPENAI]

@@ -35,7 +35,7 @@ def build(job: Job, endpoint: Endpoint) -> HttpRequest:
     parameters = {
         "aspectRatio": job.text("ratio"),
         "resolution": job.text("resolution"),
-        "durationSeconds": _duration(job),
+        "durationSeconds": job.seconds_of("duration_s", DURATIONS_S),
         "seed": job.whole("seed"),
     }
     body: dict[str, Any] = {"instances": [instance]}
@@ -57,18 +57,8 @@ def parse(response: HttpResponse, job: Job) -> Submitted:
 
 
 def seconds_of(job: Job) -> int:
-    """How long the clip is: one of Veo's lengths, never shorter than asked."""
-    return _duration(job) or DEFAULT_S
-
-
-def _duration(job: Job) -> int | None:
-    wanted = job.seconds_up("duration_s")
-    if wanted is None:
-        return None
-    for length in DURATIONS_S:
-        if wanted <= length:
-            return length
-    raise Fault.invalid(("/input/duration_s", f"must be at most {DURATIONS_S[-1]} in the dialect 'google'"))
+    """How long the clip is: one of Veo's lengths."""
+    return job.seconds_of("duration_s", DURATIONS_S) or DEFAULT_S
 
 
 def _picture(url: str, pointer: str) -> dict[str, str]:

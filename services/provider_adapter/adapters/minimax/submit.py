@@ -115,13 +115,7 @@ def _size(job: Job, sizes: Mapping[str, str]) -> str:
 
 def length_of(job: Job) -> int | None:
     """The seconds that the first interface was asked for; None when none were."""
-    asked = job.seconds_up("duration_s")
-    if asked is None:
-        return None
-    longer = [length for length in LENGTHS_S if length >= asked]
-    if not longer:
-        raise Fault.invalid(("/input/duration_s", f"minimax makes at most {LENGTHS_S[-1]} s with {job.model}"))
-    return longer[0]
+    return job.seconds_of("duration_s", LENGTHS_S)
 
 
 def _typed(url: str) -> str:

@@ -50,14 +50,9 @@ def _video(job: Job) -> dict[str, Any]:
 
 
 def _seconds(job: Job) -> str:
-    """The shortest length on offer that is not shorter than asked."""
-    asked = job.seconds_up("duration_s")
-    if asked is None:
-        return ""
-    longer = [seconds for seconds in SECONDS if seconds >= asked]
-    if not longer or asked <= 0:
-        raise Fault.invalid(("/input/duration_s", f"openai makes clips of up to {SECONDS[-1]} seconds"))
-    return str(longer[0])
+    """One of the lengths on offer."""
+    seconds = job.seconds_of("duration_s", SECONDS)
+    return "" if seconds is None else str(seconds)
 
 
 def _size(job: Job) -> str:
