@@ -121,7 +121,7 @@ class Assessor:
             amounts = [
                 amount
                 for bound in pool
-                if unfit[bound.fit] is None and (amount := quote_of(bound.id, NO_QUOTE).amount) is not None
+                if unfit[bound.fit] is None and (amount := quote_of(bound.id, NO_QUOTE).weight) is not None
             ]
             if amounts:
                 return amounts
@@ -224,13 +224,13 @@ def look(
         if quoted is None or quoted.amount is None:
             drop = drop or Drop("SEL-10", "unpriced", (quoted or NO_QUOTE).unpriced_reason)
         else:
-            amount = cost = quoted.amount
+            amount, cost = quoted.amount, quoted.compared or quoted.amount
             if amount > ceiling:
-                over, emergency = limits.over(amount)
+                over, emergency = limits.over(amount, cost)
             if drop is None and over is None:
                 percent = success_percent(view, samples)
                 if bound.charges_on_failure:
-                    cost = expected_cost(amount, percent, True)
+                    cost = expected_cost(cost, percent, True)
                 key = ordered((rank << PERCENT_BITS) - percent, cost, -slots, bound.priority, bound.place)
         free = None if slots == UNLIMITED else slots
         restricted = real_person and bound.real_person is RESTRICTED
@@ -245,7 +245,8 @@ def key_of(inputs: Inputs, candidate: Candidate) -> Key:
         return candidate.key
     bound, view = candidate.bound, inputs.supply_health.get(candidate.bound.id, HEALTHY)
     percent = success_percent(view, inputs.policy.min_samples)
-    cost = expected_cost(candidate.quote, percent, bound.charges_on_failure)
+    weight = inputs.quotes[bound.id].weight or candidate.quote
+    cost = expected_cost(weight, percent, bound.charges_on_failure)
     health = (HEALTH_RANKS.get(candidate.health, UNHEALTHY) << PERCENT_BITS) - percent
     slots = UNLIMITED if candidate.free_slots is None else candidate.free_slots
     return KEYS[inputs.policy.order](health, cost, -slots, bound.priority, bound.place)

@@ -57,6 +57,13 @@ class QuoteView(NamedTuple):
     exchange_rate: str = "1"
     kind: str = "exact"
     explanation: str = ""
+    compared: Decimal | None = None
+    """What it would be at the length at which all are compared; None = the amount itself (COST-5, COST-6)."""
+
+    @property
+    def weight(self) -> Decimal | None:
+        """What it is compared with others by."""
+        return self.amount if self.compared is None else self.compared
 
 
 @dataclass(frozen=True, slots=True)

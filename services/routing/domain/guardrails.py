@@ -6,6 +6,9 @@
 | fallback, degraded | baseline x `fallback_cost_multiplier_limit` under every order |
 | every tier | spent on this Task + quote <= `absolute_cost_limit` |
 
+The multipliers compare quotes at an equal length (`QuoteView.weight`), baseline included: who may write longer is not
+dearer for that. What is spent and held is the whole of a quote.
+
 Without a baseline (no exact Supply fits and has a price) there is nothing to multiply; the absolute limit holds.
 In an emergency `emergency_cost_limit` takes the place of all three, and counts what the retries have cost already.
 """
@@ -53,7 +56,7 @@ class Guard(Struct, frozen=True):
 
 
 class Limits(NamedTuple):
-    """The limits of one tier. Only a quote over the `ceiling` is over any of them."""
+    """The limits of one tier. Only a quote over the `ceiling` is over any of them; no weight is above its quote."""
 
     ceiling: Decimal
     """The lower of `most`, and of what may still be spent."""
@@ -65,13 +68,16 @@ class Limits(NamedTuple):
     """What being over `most` is called, and how it is told."""
     words: str
 
-    def over(self, quote: Decimal) -> tuple[Drop, str]:
-        """For a quote over a limit: the first one that it is over, and the figures if even an emergency may not pay."""
+    def over(self, quote: Decimal, weight: Decimal) -> tuple[Drop | None, str]:
+        """For a quote over the ceiling, compared by that weight: the first limit that it is over, if any, and the
+        figures if even an emergency may not pay."""
         emergency = ""
         if self.spent + quote > self.policy.emergency_cost_limit:
             emergency = f"emergency: {self._sum(quote, self.policy.emergency_cost_limit)}"
-        if quote > self.most:
-            return _new(Drop, (STEP, self.reason, amount(quote) + self.words, NEVER, None)), emergency
+        if weight > self.most:
+            return _new(Drop, (STEP, self.reason, amount(weight) + self.words, NEVER, None)), emergency
+        if self.spent + quote <= self.policy.absolute_cost_limit:
+            return None, ""
         return Drop(STEP, "absolute_cost_limit", self._sum(quote, self.policy.absolute_cost_limit)), emergency
 
     def _sum(self, quote: Decimal, limit: Decimal) -> str:

@@ -168,9 +168,10 @@ def _rate(value: float | None) -> str:
 
 
 def _quote(view: QuoteView) -> str:
-    amount, reason, rule, version, rate, kind, words = view
+    amount, reason, rule, version, rate, kind, words, compared = view
     return (
-        f'{{"amount":{"null" if amount is None else quoted(_decimal(amount))},"exchange_rate":{quoted(rate)},'
+        f'{{"amount":{"null" if amount is None else quoted(_decimal(amount))},'
+        f'"compared":{"null" if compared is None else quoted(_decimal(compared))},"exchange_rate":{quoted(rate)},'
         f'"explanation":{quoted(words)},"kind":{quoted(kind)},"rule_id":{quoted(rule)},"rule_version":{version},'
         f'"unpriced_reason":{quoted(reason)}}}'
     )

@@ -6,9 +6,9 @@ everybody's. A slot without money is given back (COST-9); what is held without a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,10 +23,10 @@ from services.routing.app.calls.settle_call import unsent
 from services.routing.app.gather import Views
 from services.routing.domain.admission import may_use
 from services.routing.domain.calls.selectors import ranks_of
-from services.routing.domain.calls.sizing import facts_of_each, tokens_to_reserve
+from services.routing.domain.calls.sizing import equal_length, facts_of_each, tokens_to_reserve
 from services.routing.domain.calls.sync_settings import LEASE_MARGIN_S, Selector
 from services.routing.domain.candidates import inputs_to_quote
-from services.routing.domain.catalog import Catalog, Model, Policy
+from services.routing.domain.catalog import Catalog, Model, Policy, Supply
 from services.routing.domain.decision import Decision, HealthView, Inputs, QuoteView, Verdict
 from services.routing.domain.offer import offer_of
 from services.routing.domain.request import Request
@@ -117,19 +117,31 @@ async def _priced(desk: CallDesk, asks: Sequence[Ask]) -> tuple[Catalog, list[Ma
 async def _quotes(desk: CallDesk, catalog: Catalog, asks: Sequence[Ask]) -> list[Mapping[str, QuoteView] | None]:
     """What nobody has asked under these rules is asked at once, a question for each kind and billing mode."""
     questions = [_question(catalog, ask) for ask in asks]
-    unknown: dict[tuple[str, str], dict[object, list[Priced]]] = {}
+    unknown: dict[tuple[str, str], dict[object, Question]] = {}
     for question in questions:
         if question is not None and desk.memory.quoted.get(question[0]) is None:
             unknown.setdefault(question[1], {})[question[0]] = question[2]
     for (kind, mode), asked in unknown.items():
-        answers, rates = await desk.quotes.quote_each(kind, mode, list(asked.values()), catalog.revision)
+        each = [priced for question in asked.values() for priced in question]
+        answers, rates = await desk.quotes.quote_each(kind, mode, each, catalog.revision)
         desk.memory.quoted.learn(catalog.revision, rates)
-        for key, answer in zip(asked, answers, strict=True):
-            desk.memory.quoted.put(key, answer)
+        told = iter(answers)
+        for key, parts in asked.items():
+            desk.memory.quoted.put(key, _compared(*(next(told) for _ in parts)))
     return [None if question is None else desk.memory.quoted.get(question[0]) or {} for question in questions]
 
 
-def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], list[Priced]] | None:
+Question = tuple[list[Priced], ...]
+"""What each Supply would be asked for; and, where that is of unequal length, the same at an equal one."""
+
+
+def _compared(quotes: Mapping[str, QuoteView], equal: Mapping[str, QuoteView] | None = None) -> Mapping[str, QuoteView]:
+    if equal is None:
+        return quotes
+    return {name: quote._replace(compared=equal[name].amount) for name, quote in quotes.items()}
+
+
+def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], Question] | None:
     model = model_in(catalog, ask.request.model)
     if model is None or policy_in(catalog, model) is None:
         return None
@@ -140,7 +152,19 @@ def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], list
     mode = billing_mode(model.kind, ask.request.billing_mode)
     facts = repr(told)
     minute = int(ask.desk.now().timestamp()) // 60  # a price may depend on the hour
-    return (catalog.revision, minute, model.id, mode, facts), (str(model.kind), mode), priced
+    question = (priced, *_at_equal_length(model, asked))
+    return (catalog.revision, minute, model.id, mode, facts), (str(model.kind), mode), question
+
+
+def _at_equal_length(model: Model, asked: Sequence[tuple[Mapping[str, Any], Supply]]) -> Iterator[list[Priced]]:
+    """COST-5, COST-6: what the multipliers compare, where the caller has named no longest answer."""
+    known = {id(given): given for given, _ in asked}
+    supplies = [supply for _, supply in asked]
+    shorter = {name: equal_length(model.kind, given, supplies) for name, given in known.items()}
+    if any(shorter.values()):
+        equal = [(shorter[id(given)] or given, supply) for given, supply in asked]
+        facts = facts_of_each(model.kind, equal)
+        yield [Priced(supply, one) for (_, supply), one in zip(equal, facts, strict=True)]
 
 
 # --- Decisions --------------------------------------------------------------------------------------------------------

@@ -145,6 +145,16 @@ def max_output_tokens(digest: Mapping[str, Any], supply: Supply) -> int:
     return each * max(1, int(digest.get("n") or 1))
 
 
+def equal_length(kind: Kind, digest: Mapping[str, Any], supplies: Sequence[Supply]) -> Digest | None:
+    """The digest of a conversation that says no longest answer, with the shortest of those that these Supplies may
+    give: every one of them can write that much, so their prices can be compared. None where all are quoted for the
+    same."""
+    if kind is not Kind.CHAT or digest.get("max_completion_tokens", digest.get("max_tokens")):
+        return None
+    longest = {int(supply.capabilities.get("max_output_tokens") or DEFAULT_OUTPUT_TOKENS) for supply in supplies}
+    return {**digest, "max_completion_tokens": min(longest)} if len(longest) > 1 else None
+
+
 def tokens_in(text: str) -> int:
     """Of one text."""
     return -(-_bytes_of(text) // BYTES_PER_TOKEN)
