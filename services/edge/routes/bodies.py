@@ -59,7 +59,12 @@ async def chunks(request: Request, limit_bytes: int) -> AsyncIterator[bytes]:
 
 
 def _check_announced(request: Request, limit_bytes: int) -> int:
-    """The bytes that are announced, 0 where none are. Fault payload_too_large."""
+    """The bytes that are announced, 0 where none are. Faults payload_too_large; unsupported_media_type for a body that
+    is packed: what it holds nobody knows before it is unpacked, and a small one may hold very much."""
+    coding = request.headers.get("content-encoding", "").strip().lower()
+    if coding not in ("", "identity"):
+        told = f"Content-Encoding {coding[:40]} is not understood here; send the body as it is, unpacked"
+        raise Fault.of("unsupported_media_type", told)
     said = request.headers.get("content-length", "")
     announced = int(said) if said.isdecimal() else 0
     if announced > limit_bytes:

@@ -23,7 +23,12 @@ CALL_ID = "pointsman:call_id"
 """Set in the scope of a request that has become a call: its answer, good or bad, tells the id."""
 STANDING = "pointsman:standing"
 """Set in the scope of a request that counts towards a quota: its answer, good or bad, tells how the tenant stands."""
-PLACE = "pointsman.place"
+ONCE = frozenset(
+    b"authorization host content-type content-encoding idempotency-key last-event-id range if-range traceparent"
+    b" pointsman-timeout pointsman-session pointsman-parent pointsman-degradation pointsman-cache".split()
+)
+"""Headers of which two would say two things, and somebody in between may believe the other one."""
+PLACE = "pointsman:place"
 """Set in the scope of a request that holds a place of its tenant's, until its answer has ended in whatever way."""
 
 
@@ -61,6 +66,7 @@ class Gate:
                 place.release()
 
     async def _answer(self, request: Request) -> Response:
+        _check_heads(request.scope)
         if request.method not in self._methods:
             told = f"{request.method[:20]} is not allowed on {self._path}"
             raise Fault.of("method_not_allowed", told, metadata={"allow": self._allow})
@@ -94,6 +100,18 @@ class Gate:
             request.scope[STANDING] = standing
         if refusal is not None:
             raise refusal
+
+
+def _check_heads(scope: Any) -> None:
+    """Fault malformed_request for a header that has one meaning and is given twice, and for HTTP/1.1 without a Host."""
+    names = [name for name, _ in scope["headers"]]
+    said = set(names)
+    if len(said) != len(names):
+        twice = sorted(name.decode("latin-1") for name in said & ONCE if names.count(name) > 1)
+        if twice:
+            raise Fault.of("malformed_request", f"the header {twice[0]} is given more than once; give it once")
+    if scope.get("http_version") == "1.1" and b"host" not in said:
+        raise Fault.of("malformed_request", "HTTP/1.1 asks for a header Host, and there is none")
 
 
 def _check_words(request: Request, operation: Operation) -> None:

@@ -123,29 +123,71 @@ class _Waiting(_Telling):
             self.transport.close()
 
 
+class _HeadTooLarge(Exception):
+    """Raised into the parser, which takes it for bytes that are no HTTP."""
+
+
+class _Bounded(_Waiting):
+    """The same, but heads end, and so does what a chunked body says between its content. Trailers are no headers."""
+
+    _said_bytes = 0
+    """Of a head so far, or of a body's framing since its last byte of content."""
+    _read_bytes = 0
+    _content_came = False
+
+    def data_received(self, data: bytes) -> None:
+        """More of a request."""
+        self._read_bytes, self._content_came = len(data), False
+        super().data_received(data)
+        if self._in_head or self._in_body:
+            self._said_bytes = 0 if self._content_came else self._said_bytes + len(data)
+            if self._said_bytes > HEAD_LIMIT_BYTES and not self.transport.is_closing():
+                self.send_400_response("")
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._said_bytes = 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header, or behind a body a trailer, which nobody reads."""
+        if not self._in_body:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """A head is whole; it may have come in one piece, with a body behind it."""
+        if self._said_bytes + self._read_bytes > HEAD_LIMIT_BYTES:
+            self._said_bytes = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+            if self._said_bytes > HEAD_LIMIT_BYTES:
+                raise _HeadTooLarge
+        self._said_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some content."""
+        self._content_came = True
+        super().on_body(body)
+
+    def _told_too_much(self) -> str:
+        """What is wrong with what was said so far, "" for nothing."""
+        if self._said_bytes <= HEAD_LIMIT_BYTES:
+            return ""
+        where = "body of the request has between its content" if self._in_body else "head of the request has"
+        return f"the {where} more than {HEAD_LIMIT_BYTES} bytes"
+
+
 def _protocol(new_id: Callable[[], str], patience: float) -> type[HttpToolsProtocol]:
     """uvicorn's protocol, but bytes that are no HTTP get a problem too (EDG-3), and so does a head without end."""
 
-    class Protocol(_Waiting):
+    class Protocol(_Bounded):
         patience_s = patience
-        _head_bytes = 0
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self._in_head:
-                self._head_bytes += len(data)
-                if self._head_bytes > HEAD_LIMIT_BYTES and not self.transport.is_closing():
-                    self.send_400_response("")
-
-        def on_message_begin(self) -> None:
-            self._head_bytes = 0
-            super().on_message_begin()
 
         def send_400_response(self, msg: str) -> None:
+            if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+                self.transport.close()  # an answer is on its way: nothing can be told in the middle of it
+                return
             request_id = new_id()
-            reason = "these bytes are no HTTP request"
-            if self._head_bytes > HEAD_LIMIT_BYTES:
-                reason = f"the head of the request has more than {HEAD_LIMIT_BYTES} bytes"
+            reason = self._told_too_much() or "these bytes are no HTTP request"
             fault = Fault.of("malformed_request", reason)
             status, headers, body = problems.answer(fault, request_id)
             told = {**headers, "x-request-id": request_id, "content-length": str(len(body)), "connection": "close"}

@@ -59,8 +59,8 @@ OPENAI_PROBLEM: dict[str, Any] = {
         },
     },
 }
-# What may happen to every request (its query string may say what nobody knows), or to every one with a key.
-EVERYWHERE = ("internal", "overloaded", "validation_failed")
+# What may happen to every request, for its headers or its query string too, or to every one with a key.
+EVERYWHERE = ("internal", "overloaded", "validation_failed", "malformed_request")
 WITH_KEY = ("unauthenticated", "forbidden", "governance_backend_down", "peer_unavailable", "deadline_exceeded")
 _NAMES = {
     100: "Continue",

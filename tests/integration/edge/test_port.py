@@ -1,6 +1,7 @@
 """The edge on a real port: what ASGI cannot show."""
 
 import asyncio
+import contextlib
 import io
 import json
 from collections.abc import AsyncIterator
@@ -74,6 +75,84 @@ async def test_a_head_without_end(edge: EdgeHouse) -> None:
     head = b"POST /v1/artifacts HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode()
     head += b"\r\nconnection: close\r\ncontent-length: 200000\r\n\r\n"
     assert (await raw(edge, head + b"a" * 200_000)).startswith(b"HTTP/1.1 201 ")
+
+
+async def test_a_large_head_in_one_piece(edge: EdgeHouse) -> None:
+    """EDG-3: the bound of a head holds also where the whole of it comes at once, and in pieces whose last ends it."""
+    for sent in (
+        b"GET /healthz HTTP/1.1\r\nhost: a\r\nx: " + b"a" * 70_000 + b"\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: a\r\n" + b"x: aaaaaaaaaaaaaaaa\r\n" * 4000 + b"\r\n",
+    ):
+        answer = await raw(edge, sent)
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"the head of the request has more than 65536 bytes" in answer
+
+
+CHUNKED = (
+    b"POST /v1/runs HTTP/1.1\r\nhost: a\r\nconnection: close\r\ntransfer-encoding: chunked\r\n"
+    b"content-type: application/json\r\nauthorization: Bearer " + ADMIN_KEY.encode() + b"\r\n\r\n"
+)
+
+
+async def test_a_body_that_says_much_and_holds_nothing(edge: EdgeHouse) -> None:
+    """EDG-3: what stands between the content of a chunked body is bounded as a head is."""
+    begun = CHUNKED + b"2;"
+    answer = await raw(edge, begun + b"a" * (65_537 - len(begun)))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"the body of the request has between its content more than 65536 bytes" in answer
+
+
+@pytest.mark.parametrize("begun", [b"2;", b"2\r\n{}\r\n0\r\nx: ", b"2\r\n{}\r\n0\r\n"])
+async def test_a_body_without_end(edge: EdgeHouse, begun: bytes) -> None:
+    """EDG-3: framing and trailers that never end are cut, however they go on."""
+    reader, writer = await asyncio.open_connection(*edge.context.listener.address)
+    writer.write(CHUNKED + begun)
+    piece, sent = (b"y: " + b"a" * 1000 + b"\r\n" if begun.endswith(b"\n") else b"a" * 1000), 0
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(10):
+            while not reader.at_eof():
+                writer.write(piece)
+                await writer.drain()
+                sent += len(piece)
+                await asyncio.sleep(0)
+    assert sent < 8_000_000, "what is on its way in the buffers of the socket"
+    writer.close()
+
+
+async def test_trailers_are_no_headers(edge: EdgeHouse) -> None:
+    """EDG-3, AUTH-1: what comes behind a body is read as no header, a key least of all."""
+    order = b'{"model":"m","input":{"prompt":"a"}}'
+    body = b"%x\r\n%s\r\n0\r\n" % (len(order), order)
+    trailer = b"authorization: Bearer " + ADMIN_KEY.encode() + b"\r\n\r\n"
+    stranger = b"\r\n".join(line for line in CHUNKED.split(b"\r\n") if not line.startswith(b"authorization"))
+    assert (await raw(edge, stranger + body + trailer)).startswith(b"HTTP/1.1 401 ")
+    assert (await raw(edge, CHUNKED + body + b"idempotency-key: a b\r\n\r\n")).startswith(b"HTTP/1.1 202 ")
+
+
+async def test_nonsense_behind_a_stream(edge: EdgeHouse) -> None:
+    """EDG-3: a client that sends what is no HTTP while it is answered is cut; nothing is written into the answer."""
+    edge.runs.add("r1", "default", state=run_pb2.RunState.RUN_STATE_RUNNING)
+    reader, writer = await asyncio.open_connection(*edge.context.listener.address)
+    writer.write(
+        b"GET /v1/runs/r1/stream HTTP/1.1\r\nhost: a\r\nauthorization: Bearer " + ADMIN_KEY.encode() + b"\r\n\r\n"
+    )
+    async with asyncio.timeout(10):
+        begun = await reader.readuntil(b"run_created")
+        writer.write(b"nonsense\r\n\r\n")
+        rest = await reader.read()
+    writer.close()
+    assert begun.startswith(b"HTTP/1.1 200 ")
+    assert b"HTTP/1.1" not in rest
+    await eventually(lambda: edge.runs.streams == 0)
+
+
+async def test_a_request_names_its_host(edge: EdgeHouse) -> None:
+    """EDG-3: HTTP/1.1 asks for one Host; HTTP/1.0 for none."""
+    assert (await raw(edge, b"GET /healthz HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+    for hosts in (b"", b"host: a\r\nhost: b\r\n"):
+        answer = await raw(edge, b"GET /healthz HTTP/1.1\r\nconnection: close\r\n" + hosts + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert b"application/problem+json" in answer
 
 
 async def test_a_client_that_falls_silent(tmp_path: Path) -> None:
