@@ -122,6 +122,7 @@ FOREIGN: Mapping[str, tuple[str, ...]] = {
         "リクエストが多すぎ",
         "レート制限",
         "混雑し",
+        "アクセスが集中",
         "요청이 너무 많",
         "zu viele anfragen",
         "trop de requêtes",

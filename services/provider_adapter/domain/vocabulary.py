@@ -85,6 +85,7 @@ _ENGLISH = (
             r"(polic|guideline|terms|rules|standards)"
         ),
         r"\b(prompt|content|input|output|image|video|text|request|response|generation)s?\b[^.]{0,20}\bblocked\b",
+        r"(not|n't) (pass|meet|comply with|follow) (our |the )?[^.]{0,20}(guideline|polic|rules|moderation|review)",
         r"blocked (by|due to|for|because of) [^.]{0,20}(polic|safety|content|filter)",
         "usage polic",
         "risk (detection|control)",
@@ -168,8 +169,8 @@ _ENGLISH = (
         "region (is )?not (supported|allowed)",
         "ip (address )?(is )?(not (in|on) )?(the )?white ?list",
         (
-            "(account|organi[sz]ation|workspace|project|tenant)( is| has| was)?( been)?( currently)? "
-            "(inactive|locked|suspended|disabled|deactivated|blocked|abnormal|banned|irregular)"
+            r"\b(account|organi[sz]ation|workspace|project|tenant)\b([^.]{0,40}\b(is|has|was))?( been)?( currently)? "
+            r"(inactive|locked|suspended|disabled|deactivated|blocked|abnormal|banned|irregular)"
         ),
         "irregular activit",
         "unusual activity",

@@ -38,6 +38,7 @@ WEAK = (
         r"generation timed? ?out",
         r"downstream",
         "maintenance",
+        "cuda|out of memory|memory access|segmentation fault|nan in output",
         "推理服务|服务(异常|内部错误)|内部错误",
         "internal",
         "server error",
