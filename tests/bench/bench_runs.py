@@ -1,6 +1,6 @@
 """What Runs cost that wait, and what a commit of a large one costs beside that of a small one.
 
-    python -m tests.bench.bench_runs [--waiting 1000] [--nodes 2000] [--ticks 20] [--commits 100] [--json]
+    python -m tests.bench.bench_runs [--waiting 1000] [--nodes 2000] [--ticks 200] [--commits 100] [--json]
 
 The engine's own ticks over a real PostgreSQL; routing and budgets are stood in for, and answer at once. Processor time
 is that of this process and of the database's tree together, so that it does not depend on who else uses the machine.
@@ -166,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Runs cost that wait, and what a commit of a large one costs.")
     parser.add_argument("--waiting", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=2000)
-    parser.add_argument("--ticks", type=int, default=20)
+    parser.add_argument("--ticks", type=int, default=200)
     parser.add_argument("--commits", type=int, default=100)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
