@@ -125,7 +125,8 @@ def _reach(plan: Plan, run: Run, targets: Sequence[str]) -> tuple[list[str], lis
             siblings = run.nodes[node.parent].items
             again |= dict.fromkeys(name for name in siblings if run.nodes[name].state is NodeState.CANCELLED)
         again |= dict.fromkeys(_behind(plan, run, node.parent or node.id))
-    return list(again), [name for name in maps if name not in again], list(changed)
+    begun = (name for name in maps if run.nodes[name].state is not NodeState.PENDING)  # the others begin by themselves
+    return list(again), [name for name in begun if name not in again], list(changed)
 
 
 def _behind(plan: Plan, run: Run, node_id: str) -> Iterator[str]:

@@ -6,12 +6,14 @@ import pytest
 
 from libs.faults.fault import Fault
 from services.runs.app.command_run import cancel_run
+from services.runs.app.redrive_run import Redrive, redrive_run
 from services.runs.domain.desks import DeadLetter
 from services.runs.domain.judging import Facts
 from services.runs.domain.run import Run, RunState
 from tests.unit.runs.fakes import DOUBTED, OUT_OF_ORDER, REFUSED
 from tests.unit.runs.house import House, states
 from tests.unit.runs.test_gates import CLIP, FRAME, GATE, fan_out, house, production, shots
+from tests.unit.runs.test_productions import episode
 
 MOTION: dict[str, Any] = {"id": "motion", "kind": "map", "over": "${frames.items}", "tolerate": {"failures": 1},
           "node": {"kind": "generate", "model": "clip", "input": {"first_frame": "${item.artifact}"}}}  # fmt: skip
@@ -185,6 +187,21 @@ async def test_an_item_that_failed_begins_again_with_its_map() -> None:
     assert run.state is RunState.SUCCEEDED
     assert set(states(run).values()) == {"succeeded"}
     assert await cases(home, run) == {}
+    await home.rebuilds(run)
+
+
+async def test_an_item_is_redriven_while_its_map_waits_to_begin_again() -> None:
+    """DLQ-1: a second redrive right after one that put its map back is about the same work, and no fault."""
+    home = house()
+    home.routing.script = {"motion/S01": [REFUSED]}
+    run = await home.carry(await home.produce(episode()))
+    run = await home.decide(run, "approve")
+    assert states(run)["motion"] == "failed"
+    for node in ("frames/S01", "motion/S01"):
+        await redrive_run(home.desk, home.plans, "a", run.id, Redrive(node, "again"))
+    assert states(await home.now(run))["motion"] == "pending"
+    run = await home.decide(await home.carry(run), "approve", "release")
+    assert run.state is RunState.SUCCEEDED
     await home.rebuilds(run)
 
 
