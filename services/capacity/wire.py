@@ -13,7 +13,7 @@ from pointsman.common.v1 import subject_pb2
 from services.capacity.app.get_capacity import View
 from services.capacity.app.release import Asked
 from services.capacity.domain.leases import Lease, Request
-from services.capacity.domain.ledger import Gate, Refusal
+from services.capacity.domain.ledger import Gate, Refusal, room_at
 from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
 from services.capacity.domain.pacing import Feedback, Outcome
 from services.capacity.ports import Figure, Renewal
@@ -174,6 +174,7 @@ def figure_to_proto(figure: Figure) -> pb.SubjectCapacity:
         health=health_to_proto(level.subject, level.health) if level.health else None,
         adaptive=level.pace.slots,
         frozen_until_time=stamp_of(level.pace.frozen_until) if level.pace.frozen_until else None,
+        room_time=stamp_of(room) if (room := room_at(level, usage)) else None,
     )
 
 

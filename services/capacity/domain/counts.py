@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from services.capacity.domain.levels import Kind, Level, Usage
 
@@ -10,7 +11,8 @@ from services.capacity.domain.levels import Kind, Level, Usage
 class Count:
     """Leases that agree in kind, Channel, Supply and both health epochs.
 
-    `live` of them hold now; `requests` were admitted within the last minute; `tokens` weigh in its windows.
+    `live` of them hold now; `requests` were admitted within the last minute; `tokens` weigh in its windows; the oldest
+    of either are told by their times.
     """
 
     kind: str
@@ -21,6 +23,8 @@ class Count:
     live: int
     requests: int
     tokens: int
+    oldest_request: datetime | None = None
+    oldest_overuse: datetime | None = None
 
     def on(self, level: Level) -> bool:
         """True when these leases use slots of that level."""
@@ -40,4 +44,10 @@ def counted(level: Level, counts: Iterable[Count]) -> Usage:
         in_use_current_epoch=sum(count.live for count in mine if count.epoch_on(level) == level.epoch),
         requests=sum(count.requests for count in mine),
         tokens=sum(count.tokens for count in mine),
+        oldest_request=_oldest(count.oldest_request for count in mine),
+        oldest_overuse=_oldest(count.oldest_overuse for count in mine),
     )
+
+
+def _oldest(moments: Iterable[datetime | None]) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)

@@ -151,7 +151,22 @@ def usage_of(level: Level, leases: Sequence[Lease], now: datetime) -> Usage:
         in_use_current_epoch=sum(lease.epoch_on(level) == level.epoch for lease in live),
         requests=sum(admission.requests for admission in recent),
         tokens=sum(admission.tokens for admission in recent),
+        oldest_request=next((admission.at for admission in recent if admission.requests), None),
+        oldest_overuse=next((admission.at for admission in recent if not admission.requests), None),
     )
+
+
+def room_at(level: Level, usage: Usage) -> datetime | None:
+    """When the first of what weighs in a level's rate windows leaves them, so that a full one has room by time alone.
+
+    None without a rate, or while nothing weighs. Tokens beyond those reserved weigh in the window of tokens alone.
+    """
+    if not level.requests_per_minute and not level.tokens_per_minute:
+        return None
+    full_of_requests = usage.requests >= level.requests_per_minute > 0
+    of_tokens = level.tokens_per_minute and not full_of_requests
+    moments = (usage.oldest_request, usage.oldest_overuse if of_tokens else None)
+    return min((moment + WINDOW for moment in moments if moment is not None), default=None)
 
 
 def window_of(level: Level, leases: Sequence[Lease], now: datetime) -> list[Admission]:

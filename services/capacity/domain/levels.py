@@ -74,13 +74,16 @@ class Usage:
     """What is used on a level at one moment.
 
     `in_use` counts live leases, `in_use_current_epoch` those taken in the level's present health epoch (CAP-4a).
-    Requests and tokens are those admitted within the last minute, corrected by what was really used (CAP-6).
+    Requests and tokens are those admitted within the last minute, corrected by what was really used (CAP-6);
+    `oldest_request` and `oldest_overuse` are the times of the first of them that leave it, None where there is none.
     """
 
     in_use: int = 0
     in_use_current_epoch: int = 0
     requests: int = 0
     tokens: int = 0
+    oldest_request: datetime | None = None
+    oldest_overuse: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -391,6 +391,10 @@ function ops.figures()
     if level.declared then
       local figure = {kind = level.kind, id = id, channel = level.channel, live = live(level),
         present = present(level)}
+      local first = call('LINDEX', level.win_key, 0)
+      if first then figure.oldest_request = lease_of(first).reserved end
+      local over = call('ZRANGE', P .. 'over:' .. name, 0, 0, 'WITHSCORES')
+      if over[2] then figure.oldest_overuse = tonumber(over[2]) end
       for _, field in ipairs(FIELDS) do
         if type(level[field]) == 'number' then figure[field] = level[field] end
       end

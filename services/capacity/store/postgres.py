@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, cast
 
+import msgspec
 from msgspec import structs
 from sqlalchemy import select, text, update
 from sqlalchemy.dialects.postgresql import insert
@@ -115,7 +116,7 @@ class PostgresCapacityStore:
         windows = self._windows.lent(asyncio.get_running_loop().time())
         *rows, last = await self._looking.fetch(sql.LOOK if windows is None else sql.LIVE_LOOK)
         levels = list(map(_level, rows))
-        counts = [Count(**told) for told in last["counts"]]
+        counts = msgspec.convert(last["counts"], list[Count])
         if windows is None:
             self._windows.keep(counts, asyncio.get_running_loop().time())
         counts += windows or ()

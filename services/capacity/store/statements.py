@@ -26,7 +26,9 @@ SELECT kind, channel_id, supply_id, channel_epoch, supply_epoch,
   coalesce(sum(least(tokens, used_tokens)) FILTER (WHERE reserved_at > t.now - interval '60 seconds'), 0)::bigint
     + coalesce(
       sum(used_tokens - tokens) FILTER (WHERE used_tokens > tokens AND ended_at > t.now - interval '60 seconds'), 0
-    )::bigint AS tokens
+    )::bigint AS tokens,
+  min(reserved_at) FILTER (WHERE reserved_at > t.now - interval '60 seconds') AS oldest_request,
+  min(ended_at) FILTER (WHERE used_tokens > tokens AND ended_at > t.now - interval '60 seconds') AS oldest_overuse
 FROM lease, t
 WHERE ended_at IS NULL OR reserved_at > t.now - interval '60 seconds'
   OR (used_tokens > tokens AND ended_at > t.now - interval '60 seconds')

@@ -303,5 +303,6 @@ def _figure(item: Mapping[str, Any]) -> Figure:
         health=health,
         pace=Pace(item.get("pace"), item.get("ceiling") or 0, moment("cut"), moment("freeze")),
     )
-    used = Usage(item["live"], item["present"], item["requests"], item["tokens"])
+    oldest = moment("oldest_request"), moment("oldest_overuse")
+    used = Usage(item["live"], item["present"], item["requests"], item["tokens"], *oldest)
     return Figure(level, used)

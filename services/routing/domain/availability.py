@@ -49,7 +49,7 @@ class Door(NamedTuple):
 def door(sort: str, name: str, health: HealthView, capacity: CapacityView, now: datetime) -> Door:
     """All three at once: every Channel of a decision is asked, and every Supply that something is wrong with. `sort`
     and `name` are put together where there is something to tell."""
-    configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, frozen_until = capacity
+    configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, frozen_until, _ = capacity
     slots = None
     if configured:
         slots = configured - used if used < configured else 0
@@ -100,17 +100,17 @@ def full(name: str, health: HealthView, capacity: CapacityView, now: datetime) -
     if capacity.adaptive is not None and capacity.in_use >= capacity.adaptive:
         return _full(name, "adaptive", capacity.in_use, capacity.adaptive)
     if capacity.rpm and capacity.rpm_used >= capacity.rpm:
-        return _full(name, "requests", capacity.rpm_used, capacity.rpm)
+        return _full(name, "requests", capacity.rpm_used, capacity.rpm, capacity.room_at)
     if capacity.tpm and capacity.tpm_used >= capacity.tpm:
-        return _full(name, "tokens", capacity.tpm_used, capacity.tpm)
+        return _full(name, "tokens", capacity.tpm_used, capacity.tpm, capacity.room_at)
     if capacity.frozen_until is not None and now < capacity.frozen_until:
         words = gate_in_words(name, "frozen", 0, 0, capacity.frozen_until)
         return Drop("SEL-9", "frozen", words, FULL, capacity.frozen_until)
     return None
 
 
-def _full(name: str, gate: str, used: int, limit: int) -> Drop:
-    return Drop("SEL-9", gate, gate_in_words(name, gate, used, limit), FULL)
+def _full(name: str, gate: str, used: int, limit: int, retry_at: datetime | None = None) -> Drop:
+    return Drop("SEL-9", gate, gate_in_words(name, gate, used, limit), FULL, retry_at)
 
 
 def gate_in_words(name: str, gate: str, used: int, limit: int, until: datetime | None = None) -> str:

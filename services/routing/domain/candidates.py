@@ -202,7 +202,7 @@ def look(
     for bound, seen, told, quoted in zip(bounds, views, capacities, map(inputs.quotes.get, ids), strict=True):
         view, capacity = seen or HEALTHY, told or bound.unseen
         state, _, _, allowed, success_rate, _, _, _ = view
-        configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, frozen_until = capacity
+        configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, frozen_until, _ = capacity
         channel = doors.get(bound.channel) or assessor.channel_door(bound.channel)
         shut, slots, worst, worst_rank, _, _ = channel
         if configured and configured - used < slots:

@@ -33,7 +33,7 @@ class CapacityView(NamedTuple):
     """A Channel's or Supply's capacity at the moment of the decision; configured 0 = no gate.
 
     `adaptive` slots are what the provider's answers led to, None = no such limit; before `frozen_until` it asked not to
-    be asked.
+    be asked. `room_at` is when the first of what fills its rate windows leaves them, None = no rate, or they are empty.
     """
 
     configured: int = 0
@@ -45,6 +45,7 @@ class CapacityView(NamedTuple):
     tpm_used: int = 0
     adaptive: int | None = None
     frozen_until: datetime | None = None
+    room_at: datetime | None = None
 
 
 class QuoteView(NamedTuple):

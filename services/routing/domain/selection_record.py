@@ -206,11 +206,11 @@ def _health(view: HealthView) -> str:
 
 
 def _capacity(view: CapacityView) -> str:
-    configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, until = view
+    configured, used, current, rpm, rpm_used, tpm, tpm_used, adaptive, until, room = view
     return (
         f'{{"adaptive":{"null" if adaptive is None else adaptive},"configured":{configured},'
         f'"frozen_until":{"null" if until is None else canonical_text(until)},"in_use":{used},'
-        f'"in_use_current_epoch":{current},"rpm":{rpm},'
+        f'"in_use_current_epoch":{current},"room_at":{"null" if room is None else canonical_text(room)},"rpm":{rpm},'
         f'"rpm_used":{rpm_used},"tpm":{tpm},"tpm_used":{tpm_used}}}'
     )
 

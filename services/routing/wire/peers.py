@@ -248,6 +248,7 @@ def capacity_views(
             tpm_used=item.tokens_used,
             adaptive=item.adaptive if item.HasField("adaptive") else None,
             frozen_until=time_from_proto(item.frozen_until_time),
+            room_at=time_from_proto(item.room_time),
         )
     return views[GLOBAL], views[CHANNEL], views[SUPPLY]
 

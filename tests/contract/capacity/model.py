@@ -78,6 +78,13 @@ class Model:
                 tokens += max(used - lease.tokens, 0)
         return requests, tokens
 
+    def _recent(self, leases: list[Lease]) -> list[Lease]:
+        return [lease for lease in leases if lease.reserved_at > self.now - MINUTE]
+
+    def _overused(self, lease: Lease) -> bool:
+        used = lease.tokens if lease.used_tokens is None else lease.used_tokens
+        return lease.ended_at is not None and lease.ended_at > self.now - MINUTE and used > lease.tokens
+
     def renew(self, holder: str, lease_ids: tuple[str, ...], ttl: timedelta) -> Renewal:
         """As the port says."""
         done = []
@@ -144,6 +151,8 @@ class Model:
                 in_use_current_epoch=len([lease for lease in live if lease.epoch_on(level) == level.epoch]),
                 requests=requests,
                 tokens=tokens,
+                oldest_request=min((lease.reserved_at for lease in self._recent(on)), default=None),
+                oldest_overuse=min((lease.ended_at for lease in on if self._overused(lease)), default=None),
             )
             found.append(Figure(level, usage))
         return found

@@ -95,6 +95,8 @@ async def test_a_window_tells_when_to_come_back(stub: Any, ground: Bench) -> Non
     refusal = (await stub.Reserve(reservation("2"), timeout=TIMEOUT_S)).refusal
     assert (refusal.subject, refusal.gate) == (CHANNEL, pb.GATE_REQUESTS)
     assert refusal.retry_time.ToSeconds() == ground.clock.now().timestamp() + 60
+    assert (await figure(stub, CHANNEL)).room_time == refusal.retry_time
+    assert not (await figure(stub)).HasField("room_time")
 
 
 async def test_the_ladder_is_seen_through_capacity(stub: Any) -> None:

@@ -270,6 +270,14 @@ async def test_the_view_shows_what_pacing_allows(peer: Peer, channels: Channels)
     assert views["b/clip"] == CapacityView()
 
 
+async def test_the_view_shows_when_a_window_has_room(peer: Peer, channels: Channels):
+    """CAP-1: the time at which the first of a full minute leaves it reaches the snapshot of a decision."""
+    item = capacity_pb2.SubjectCapacity(subject=SUBJECT, requests_per_minute=3, requests_used=3)
+    item.room_time.FromSeconds(1000)
+    _, _, views = wire.capacity_views(capacity_service_pb2.GetCapacityResponse(subjects=[item]))
+    assert views["a/clip"] == CapacityView(rpm=3, rpm_used=3, room_at=datetime.fromtimestamp(1000, UTC))
+
+
 @pytest.mark.parametrize(("known", "refused"), [(6, "governance_backend_down"), (7, ""), (8, "revision_conflict")])
 async def test_quotes_under_other_rules_are_no_quotes(peer: Peer, channels: Channels, known: int, refused: str):
     """COST-3, COST-4: prices of another catalogue revision than the one asked for are no answer."""

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,7 +14,8 @@ from services.capacity.app.sweep import Sweep
 from services.capacity.app.watch import WatchCapacity
 from services.capacity.compose import build
 from services.capacity.domain.leases import Lease, Request
-from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject
+from services.capacity.domain.ledger import room_at
+from services.capacity.domain.levels import HealthLimit, Kind, Level, Subject, Usage
 from services.capacity.domain.pacing import SILENT, Feedback
 from services.capacity.settings import Settings
 from services.capacity.store.memory import MemoryCapacityStore
@@ -130,3 +132,14 @@ async def test_the_context_starts_and_stops() -> None:
     await context.start()
     await context.stop()
     await context.stop()
+
+
+def test_a_window_has_room_when_the_first_of_it_leaves():
+    """CAP-1: requests wait for the oldest request, tokens for the oldest of either; without a rate there is no time."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    usage = Usage(requests=3, tokens=90, oldest_request=at, oldest_overuse=at - timedelta(seconds=20))
+    plain = Level(Subject(Kind.CHANNEL, "a"))
+    assert room_at(plain, usage) is None
+    assert room_at(replace(plain, requests_per_minute=3, tokens_per_minute=100), usage) == at + timedelta(seconds=60)
+    assert room_at(replace(plain, requests_per_minute=4, tokens_per_minute=90), usage) == at + timedelta(seconds=40)
+    assert room_at(replace(plain, requests_per_minute=3), Usage()) is None

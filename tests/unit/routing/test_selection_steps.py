@@ -8,6 +8,7 @@ import pytest
 
 from libs.kernel.money import Money
 from services.routing.domain.availability import clock_time
+from services.routing.domain.calls import ends
 from services.routing.domain.catalog import Admin, Kind, Price, RealPerson
 from services.routing.domain.decision import CapacityView, HealthView, QuoteView, Verdict
 from services.routing.domain.selection import select
@@ -239,6 +240,23 @@ def test_a_frozen_supply_is_looked_at_again_when_its_provider_said():
     decision = select(market(offer("a/x", capacity=CapacityView(frozen_until=until))))
     assert (decision.verdict, decision.retry_at) == (Verdict.WAIT, until)
     assert decision.waiting_reason.startswith("capacity: supply a/x frozen until ")
+
+
+@pytest.mark.parametrize("gates", [{"rpm": 3, "rpm_used": 3}, {"tpm": 100, "tpm_used": 120}])
+def test_a_full_window_tells_when_it_has_room(gates: dict[str, int]):
+    """CAP-1, SYN-2, EDG-3: a caller that a full minute turned away is told when the first of it has left."""
+    room = NOW + timedelta(seconds=42)
+    decision = select(market(offer("a/x", capacity=CapacityView(**gates, room_at=room))))
+    assert (decision.verdict, decision.retry_at) == (Verdict.WAIT, room)
+    fault = ends.waiting(decision, {}, NOW)
+    assert (fault.code, fault.retry_after_ms) == ("quota_full", 42_000)
+
+
+def test_a_slot_may_be_free_before_a_window_has_room():
+    """SYN-2, EDG-3: where somebody else is full of work that may end soon, nobody is sent away for a minute."""
+    minute = CapacityView(rpm=3, rpm_used=3, room_at=NOW + timedelta(seconds=42))
+    decision = select(market(offer("a/x", capacity=minute), offer("b/y", capacity=FULL)))
+    assert ends.waiting(decision, {}, NOW).retry_after_ms == ends.USUAL_PAUSE_MS
 
 
 def test_a_full_channel_holds_for_all_its_supplies():

@@ -31,6 +31,8 @@ UNFIT = "SEL-5"
 OFFERED_AT = {"capability": "/input", "billing_mode": "/options/billing_mode"}
 """What is not on offer, by the reason of the drop: where a request asks for it."""
 HEALTH = "SEL-8"
+RELEASED = frozenset({"concurrency", "recovering", "adaptive"})
+"""Gates that open when somebody's work ends, which nobody knows beforehand."""
 PASSING = frozenset({HEALTH, "SEL-9", "ATT-3a"})
 """Steps whose drops time alone may cure."""
 
@@ -93,7 +95,10 @@ def waiting(decision: Decision, holds: Holds, now: datetime) -> Fault:
         return _unavailable("circuit_open_all", words, fates, holds, _later_ms(decision.retry_at, now))
     words = f"{len(full)} {'supplies are' if len(full) != 1 else 'supply is'} full: {_words(full, holds)}"
     words += _passed_over(fates, full, holds)
-    return _unavailable("quota_full", words, fates, holds, _later_ms(decision.retry_at, now))
+    later_ms = _later_ms(decision.retry_at, now)
+    if later_ms is not None and any(fate.reason in RELEASED and fate.supply not in holds for fate in full):
+        later_ms = min(later_ms, USUAL_PAUSE_MS)
+    return _unavailable("quota_full", words, fates, holds, later_ms)
 
 
 def exhausted(

@@ -26,25 +26,25 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from pointsman.common.v1 import subject_pb2 as pointsman_dot_common_dot_v1_dot_subject__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/capacity/v1/capacity.proto\x12\x15pointsman.capacity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!pointsman/common/v1/subject.proto\"\x9f\x01\n\rSubjectLimits\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x12\n\nchannel_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63oncurrency\x18\x03 \x01(\x05\x12\x1b\n\x13requests_per_minute\x18\x04 \x01(\x05\x12\x19\n\x11tokens_per_minute\x18\x05 \x01(\x03\"{\n\x0bHealthLimit\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x12\n\x05limit\x18\x04 \x01(\x05H\x00\x88\x01\x01\x42\x08\n\x06_limit\"\x88\x03\n\x0fSubjectCapacity\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x12\n\nconfigured\x18\x02 \x01(\x05\x12\x11\n\teffective\x18\x03 \x01(\x05\x12\x0e\n\x06in_use\x18\x04 \x01(\x05\x12\x1c\n\x14in_use_current_epoch\x18\x05 \x01(\x05\x12\x15\n\rrequests_used\x18\x06 \x01(\x05\x12\x13\n\x0btokens_used\x18\x07 \x01(\x03\x12\x1b\n\x13requests_per_minute\x18\x08 \x01(\x05\x12\x19\n\x11tokens_per_minute\x18\t \x01(\x03\x12\x32\n\x06health\x18\n \x01(\x0b\x32\".pointsman.capacity.v1.HealthLimit\x12\x15\n\x08\x61\x64\x61ptive\x18\x0b \x01(\x05H\x00\x88\x01\x01\x12\x35\n\x11\x66rozen_until_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0b\n\t_adaptive\"\xf8\x01\n\x05Lease\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x12\n\nchannel_id\x18\x04 \x01(\t\x12\x11\n\tsupply_id\x18\x05 \x01(\t\x12\x15\n\rchannel_epoch\x18\x06 \x01(\x03\x12\x14\n\x0csupply_epoch\x18\x07 \x01(\x03\x12\x0e\n\x06tokens\x18\x08 \x01(\x03\x12\x30\n\x0creserve_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb0\x01\n\x07Refusal\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12)\n\x04gate\x18\x02 \x01(\x0e\x32\x1b.pointsman.capacity.v1.Gate\x12\r\n\x05limit\x18\x03 \x01(\x03\x12\x0c\n\x04used\x18\x04 \x01(\x03\x12.\n\nretry_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xb5\x01\n\x04Gate\x12\x14\n\x10GATE_UNSPECIFIED\x10\x00\x12\x14\n\x10GATE_CONCURRENCY\x10\x01\x12\x11\n\rGATE_REQUESTS\x10\x02\x12\x0f\n\x0bGATE_TOKENS\x10\x03\x12\x0f\n\x0bGATE_HEALTH\x10\x04\x12\x15\n\x11GATE_STALE_HEALTH\x10\x05\x12\x11\n\rGATE_ADAPTIVE\x10\x06\x12\x0f\n\x0bGATE_FROZEN\x10\x07\x12\x11\n\rGATE_LEARNING\x10\x08*D\n\x04Pace\x12\x14\n\x10PACE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePACE_SUCCEEDED\x10\x01\x12\x12\n\x0ePACE_CONGESTED\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$pointsman/capacity/v1/capacity.proto\x12\x15pointsman.capacity.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a!pointsman/common/v1/subject.proto\"\x9f\x01\n\rSubjectLimits\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x12\n\nchannel_id\x18\x02 \x01(\t\x12\x13\n\x0b\x63oncurrency\x18\x03 \x01(\x05\x12\x1b\n\x13requests_per_minute\x18\x04 \x01(\x05\x12\x19\n\x11tokens_per_minute\x18\x05 \x01(\x03\"{\n\x0bHealthLimit\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\r\n\x05\x65poch\x18\x02 \x01(\x03\x12\x10\n\x08revision\x18\x03 \x01(\x03\x12\x12\n\x05limit\x18\x04 \x01(\x05H\x00\x88\x01\x01\x42\x08\n\x06_limit\"\xb7\x03\n\x0fSubjectCapacity\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12\x12\n\nconfigured\x18\x02 \x01(\x05\x12\x11\n\teffective\x18\x03 \x01(\x05\x12\x0e\n\x06in_use\x18\x04 \x01(\x05\x12\x1c\n\x14in_use_current_epoch\x18\x05 \x01(\x05\x12\x15\n\rrequests_used\x18\x06 \x01(\x05\x12\x13\n\x0btokens_used\x18\x07 \x01(\x03\x12\x1b\n\x13requests_per_minute\x18\x08 \x01(\x05\x12\x19\n\x11tokens_per_minute\x18\t \x01(\x03\x12\x32\n\x06health\x18\n \x01(\x0b\x32\".pointsman.capacity.v1.HealthLimit\x12\x15\n\x08\x61\x64\x61ptive\x18\x0b \x01(\x05H\x00\x88\x01\x01\x12\x35\n\x11\x66rozen_until_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\troom_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0b\n\t_adaptive\"\xf8\x01\n\x05Lease\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06holder\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x12\n\nchannel_id\x18\x04 \x01(\t\x12\x11\n\tsupply_id\x18\x05 \x01(\t\x12\x15\n\rchannel_epoch\x18\x06 \x01(\x03\x12\x14\n\x0csupply_epoch\x18\x07 \x01(\x03\x12\x0e\n\x06tokens\x18\x08 \x01(\x03\x12\x30\n\x0creserve_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0b\x65xpire_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xb0\x01\n\x07Refusal\x12-\n\x07subject\x18\x01 \x01(\x0b\x32\x1c.pointsman.common.v1.Subject\x12)\n\x04gate\x18\x02 \x01(\x0e\x32\x1b.pointsman.capacity.v1.Gate\x12\r\n\x05limit\x18\x03 \x01(\x03\x12\x0c\n\x04used\x18\x04 \x01(\x03\x12.\n\nretry_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\xb5\x01\n\x04Gate\x12\x14\n\x10GATE_UNSPECIFIED\x10\x00\x12\x14\n\x10GATE_CONCURRENCY\x10\x01\x12\x11\n\rGATE_REQUESTS\x10\x02\x12\x0f\n\x0bGATE_TOKENS\x10\x03\x12\x0f\n\x0bGATE_HEALTH\x10\x04\x12\x15\n\x11GATE_STALE_HEALTH\x10\x05\x12\x11\n\rGATE_ADAPTIVE\x10\x06\x12\x0f\n\x0bGATE_FROZEN\x10\x07\x12\x11\n\rGATE_LEARNING\x10\x08*D\n\x04Pace\x12\x14\n\x10PACE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePACE_SUCCEEDED\x10\x01\x12\x12\n\x0ePACE_CONGESTED\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.capacity.v1.capacity_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GATE']._serialized_start=1244
-  _globals['_GATE']._serialized_end=1425
-  _globals['_PACE']._serialized_start=1427
-  _globals['_PACE']._serialized_end=1495
+  _globals['_GATE']._serialized_start=1291
+  _globals['_GATE']._serialized_end=1472
+  _globals['_PACE']._serialized_start=1474
+  _globals['_PACE']._serialized_end=1542
   _globals['_SUBJECTLIMITS']._serialized_start=132
   _globals['_SUBJECTLIMITS']._serialized_end=291
   _globals['_HEALTHLIMIT']._serialized_start=293
   _globals['_HEALTHLIMIT']._serialized_end=416
   _globals['_SUBJECTCAPACITY']._serialized_start=419
-  _globals['_SUBJECTCAPACITY']._serialized_end=811
-  _globals['_LEASE']._serialized_start=814
-  _globals['_LEASE']._serialized_end=1062
-  _globals['_REFUSAL']._serialized_start=1065
-  _globals['_REFUSAL']._serialized_end=1241
+  _globals['_SUBJECTCAPACITY']._serialized_end=858
+  _globals['_LEASE']._serialized_start=861
+  _globals['_LEASE']._serialized_end=1109
+  _globals['_REFUSAL']._serialized_start=1112
+  _globals['_REFUSAL']._serialized_end=1288
 # @@protoc_insertion_point(module_scope)

@@ -187,6 +187,7 @@ class SubjectCapacity(_message.Message):
     HEALTH_FIELD_NUMBER: _builtins.int
     ADAPTIVE_FIELD_NUMBER: _builtins.int
     FROZEN_UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    ROOM_TIME_FIELD_NUMBER: _builtins.int
     configured: _builtins.int
     """Configured slots, 0 = no gate."""
     effective: _builtins.int
@@ -217,6 +218,12 @@ class SubjectCapacity(_message.Message):
     def frozen_until_time(self) -> _timestamp_pb2.Timestamp:
         """Until when the provider asked not to be asked; absent = never asked."""
 
+    @_builtins.property
+    def room_time(self) -> _timestamp_pb2.Timestamp:
+        """When the first of the running minute's admissions leaves it: a full rate window has room by then. Absent without a
+        rate, or while nothing was admitted.
+        """
+
     def __init__(
         self,
         *,
@@ -232,10 +239,11 @@ class SubjectCapacity(_message.Message):
         health: Global___HealthLimit | None = ...,
         adaptive: _builtins.int | None = ...,
         frozen_until_time: _timestamp_pb2.Timestamp | None = ...,
+        room_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive", "adaptive", b"adaptive", "frozen_until_time", b"frozen_until_time", "health", b"health", "subject", b"subject"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive", "adaptive", b"adaptive", "frozen_until_time", b"frozen_until_time", "health", b"health", "room_time", b"room_time", "subject", b"subject"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive", "adaptive", b"adaptive", "configured", b"configured", "effective", b"effective", "frozen_until_time", b"frozen_until_time", "health", b"health", "in_use", b"in_use", "in_use_current_epoch", b"in_use_current_epoch", "requests_per_minute", b"requests_per_minute", "requests_used", b"requests_used", "subject", b"subject", "tokens_per_minute", b"tokens_per_minute", "tokens_used", b"tokens_used"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive", "adaptive", b"adaptive", "configured", b"configured", "effective", b"effective", "frozen_until_time", b"frozen_until_time", "health", b"health", "in_use", b"in_use", "in_use_current_epoch", b"in_use_current_epoch", "requests_per_minute", b"requests_per_minute", "requests_used", b"requests_used", "room_time", b"room_time", "subject", b"subject", "tokens_per_minute", b"tokens_per_minute", "tokens_used", b"tokens_used"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__adaptive: _TypeAlias = _typing.Literal["adaptive"]  # noqa: Y015
     _WhichOneofArgType__adaptive: _TypeAlias = _typing.Literal["_adaptive", b"_adaptive"]  # noqa: Y015
