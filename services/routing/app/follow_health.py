@@ -1,9 +1,11 @@
 """Follows the breaker: passes what it allows on to capacity, wakes who waited for it, tells operators of an opening."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from libs.faults.fault import Fault
 from services.routing.app.desk import Desk, alerts_of
+from services.routing.domain.availability import clock_time
 from services.routing.domain.decision import AlertDraft, HealthView
 from services.routing.ports.alerts import Alert
 
@@ -39,25 +41,29 @@ class HealthFollower:
     async def _tell(self, sort: str, views: Views) -> None:
         for name, view in views.items():
             if view.state == OPEN:
-                until = view.cooldown_until.isoformat() if view.cooldown_until else "told otherwise"
-                message = f"The circuit of {sort} {name} is open until {until}."
-                draft = AlertDraft("breaker_opened", "high", name, message, cause=f"epoch {view.epoch}")
-                # Once an epoch: a second opening is a second alert, a second look at the same one is not.
-                alerts = alerts_of(self._desk, (draft,), LINK, suffix=f"{sort}:{view.epoch}")
-                if sort == "channel":
-                    alerts = (*await self._of_rights(name, view), *alerts)
-                await self._desk.store.raise_alerts(alerts)
+                why = await self._why(sort, name, view)
+                alerts = self._of_rights(name, why) if sort == "channel" and why in WITHOUT_RIGHTS else ()
+                await self._desk.store.raise_alerts((*alerts, self._of_opening(sort, name, view, why)))
 
-    async def _of_rights(self, name: str, view: HealthView) -> tuple[Alert, ...]:
-        """Once for as long as it is open: each probe of a key that is no longer good is the same matter."""
+    async def _why(self, sort: str, name: str, view: HealthView) -> str:
+        """The reason of the state, in health's words; empty where its history does not tell it any more."""
         try:
-            why = (await self._desk.health.cause_of("channel", name, view.revision)).reason
+            return (await self._desk.health.cause_of(sort, name, view.revision)).reason
         except Fault as fault:
             if fault.code != "not_found":
                 raise
-            return ()
-        if why not in WITHOUT_RIGHTS:
-            return ()
+            return ""
+
+    def _of_opening(self, sort: str, name: str, view: HealthView, why: str) -> Alert:
+        """One while it is open, with the number of openings: an epoch is one, whoever sees it and however often."""
+        until = clock_time(view.cooldown_until) if view.cooldown_until else "told otherwise"
+        message = f"The circuit of {sort} {name} is open until {until}{f': {why}' if why else ''}."
+        draft = AlertDraft("breaker_opened", "high", name, message, cause=f"epoch {view.epoch}")
+        (alert,) = alerts_of(self._desk, (draft,), LINK, suffix=sort)
+        return replace(alert, once_a_cause=True)
+
+    def _of_rights(self, name: str, why: str) -> tuple[Alert, ...]:
+        """Once for as long as it is open: each probe of a key that is no longer good is the same matter."""
         message = f"The account of channel {name} may not be used any more: its provider answers {why}."
         return alerts_of(self._desk, (AlertDraft("rights_expired", "critical", name, message, cause=why),), LINK)
 

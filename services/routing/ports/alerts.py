@@ -12,6 +12,7 @@ from services.routing.domain.measure import Measure
 class Alert:
     """A durable alert. `key` is its dedupe key: while it is not acknowledged, raising it again only counts.
 
+    Where it is `once_a_cause`, it counts causes: several processes see the same matter, and a new one sees it again.
     `measure` None: nothing was measured.
     """
 
@@ -27,6 +28,7 @@ class Alert:
     acknowledged_at: datetime | None = None
     count: int = 1
     measure: Measure | None = None
+    once_a_cause: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class AlertStore(Protocol):
     """Alerts, deduplicated by key while not acknowledged."""
 
     async def raise_alerts(self, raised: Sequence[Alert]) -> None:
-        """Keep new ones; count those whose key is open, which take the newest words and go on measuring."""
+        """Keep new ones; count those whose key is open, which take the newest words and go on measuring. One that is
+        `once_a_cause` and open with that cause stays as it is."""
         ...
 
     async def alerts(self, query: AlertQuery) -> tuple[tuple[Alert, ...], str]:

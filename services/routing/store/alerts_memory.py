@@ -44,8 +44,8 @@ class MemoryAlerts:
         for alert in raised:
             known = next((a for a in self._alerts.values() if a.key == alert.key and a.acknowledged_at is None), None)
             if known is None:
-                self._alerts[alert.id] = alert
-            else:
+                self._alerts[alert.id] = replace(alert, once_a_cause=False)  # how it is raised is not kept
+            elif not alert.once_a_cause or alert.cause != known.cause:
                 self._alerts[known.id] = replace(
                     known,
                     count=known.count + 1,

@@ -75,9 +75,10 @@ async def write_alerts(tx: AsyncConnection, raised: Sequence[Alert]) -> None:
             index_elements=[alerts.c.key],
             index_where=text("acknowledged_at IS NULL"),
             set_={"count": alerts.c.count + 1, "message": row.excluded.message, "cause": row.excluded.cause},
+            where=alerts.c.cause != row.excluded.cause if alert.once_a_cause else None,
         ).returning(alerts.c.id, alerts.c.measure)
-        kept = (await tx.execute(again)).one()
-        if alert.measure is not None and kept.id != alert.id:  # the row is ours until the end of this transaction
+        kept = (await tx.execute(again)).one_or_none()
+        if kept is not None and alert.measure is not None and kept.id != alert.id:  # the row is ours until the end
             measure = measure_json(continued(measure_of(kept.measure), alert.measure))
             await tx.execute(update(alerts).where(alerts.c.id == kept.id).values(measure=measure))
 

@@ -36,6 +36,21 @@ async def test_an_open_alert_counts_instead_of_repeating(store: Any):
     }
 
 
+async def test_an_open_alert_that_counts_causes_takes_each_once(store: Any):
+    """OPS-6: what many processes see is one matter; another cause counts, the same one changes nothing."""
+    await store.raise_alerts([alert("1", "k", once_a_cause=True)])
+    await store.raise_alerts([alert("2", "k", once_a_cause=True, message="Seen by another.")])
+    assert [(item.id, item.count, item.message) for item in (await store.alerts(AlertQuery()))[0]] == [
+        ("1", 1, "The circuit is open."),
+    ]  # fmt: skip
+    await store.raise_alerts([alert("3", "k", once_a_cause=True, cause="epoch 2", message="Open again.")])
+    found, _ = await store.alerts(AlertQuery())
+    assert found == (alert("1", "k", cause="epoch 2", message="Open again.", count=2),)
+    await store.acknowledge("1", at(5))
+    await store.raise_alerts([alert("4", "k", once_a_cause=True, cause="epoch 2")])
+    assert len((await store.alerts(AlertQuery(open_only=True)))[0]) == 1
+
+
 async def test_alerts_are_found_newest_first(store: Any):
     """TIER-7: those of one kind, by kind and subject, in pages."""
     await store.raise_alerts([alert(str(n), f"k{n}", created=n, subject="ab"[n % 2]) for n in range(5)])

@@ -1,4 +1,4 @@
-"""Operators are told at once of an account that may not be used any more."""
+"""What operators are told of circuits that open, first of all of an account that may not be used any more."""
 
 import pytest
 
@@ -61,3 +61,19 @@ async def test_what_health_cannot_say_now_is_asked_again() -> None:
     play.health.effect = effect
     await follower.tick()
     assert (await told(play))[0] == ("rights_expired", "a", 1)
+
+
+async def test_openings_are_one_alert() -> None:
+    """HLT-10, OPS-6: while it is open, the alert of a circuit counts its openings, each once however many processes
+    look and however often; it says why the last one was."""
+    play = stage()
+    for epoch, why in ((1, "provider_error"), (2, "provider_timeout")):
+        play.health.supplies["a/clip"] = HealthView("circuit_open", epoch=epoch, revision=2 * epoch, limit=0)
+        cause = HealthCause(epoch, "opened", why, "t1", play.desk.now())
+        play.health.causes["supply", "a/clip", 2 * epoch] = cause
+        for follower in (HealthFollower(play.desk), HealthFollower(play.desk)):
+            await follower.tick()
+            await follower.tick()
+    (alert,) = (await play.desk.store.alerts(AlertQuery()))[0]
+    assert (alert.subject, alert.cause, alert.count) == ("a/clip", "epoch 2", 2)
+    assert alert.message == "The circuit of supply a/clip is open until told otherwise: provider_timeout."
