@@ -73,8 +73,9 @@ class Runs(Protocol):
         the Run is."""
         ...
 
-    async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
-        """Pending and running Runs with an id above `after` whose newest event is older than `before`, oldest first."""
+    async def silent(self, before: datetime, after: str, size: int) -> Mapping[str, int]:
+        """The revisions of pending and running Runs with an id above `after` whose newest event is older than `before`,
+        oldest first."""
         ...
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:

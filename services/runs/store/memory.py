@@ -120,7 +120,7 @@ class MemoryRuns:
         )
         return {run_id: self._runs[run_id]["revision"] for run_id in islice(found, size)}
 
-    async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
+    async def silent(self, before: datetime, after: str, size: int) -> Mapping[str, int]:
         """See the port."""
         found = (
             run_id
@@ -129,7 +129,7 @@ class MemoryRuns:
             and self._runs[run_id]["state"] in MOVING_STATES
             and self._events[run_id][-1].created_at < before
         )
-        return [self._read(run_id) for run_id in islice(found, size)]
+        return {run_id: self._runs[run_id]["revision"] for run_id in islice(found, size)}
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """See the port."""

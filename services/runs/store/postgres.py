@@ -145,10 +145,13 @@ class PostgresRuns:
         self._behind = self._behind.difference(run.id for run in found) | behind
         return found
 
-    async def silent(self, before: datetime, after: str, size: int) -> list[Run]:
+    async def silent(self, before: datetime, after: str, size: int) -> Mapping[str, int]:
         """See the port."""
-        query = _WHOLE.join(run_events, _LAST).where(runs.c.state.in_(MOVING_STATES), runs.c.id > after)
-        return await self._many(query.where(run_events.c.created_at < before).order_by(runs.c.id).limit(size))
+        old = select(runs.c.id, runs.c.revision).join(run_events, _LAST).where(run_events.c.created_at < before)
+        moving = old.where(runs.c.state.in_(MOVING_STATES), runs.c.id > after)
+        async with self._database.read() as tx:
+            rows = (await tx.execute(moving.order_by(runs.c.id).limit(size))).all()
+        return {row.id: row.revision for row in rows}
 
     async def events(self, run_id: str, after: int, size: int) -> list[Event]:
         """See the port."""

@@ -245,10 +245,10 @@ async def test_silent_runs_are_found(runs: Runs) -> None:
         assert kept is not None
         drafts = [Draft(kind)]
         await runs.save(applied(kept, drafts, at), drafts, at, NOTHING)
-    assert [run.id for run in await runs.silent(later, "", 9)] == ["r1", "r2"]
-    assert [run.id for run in await runs.silent(later, "", 1)] == ["r1"]
-    assert [run.id for run in await runs.silent(later, "r1", 9)] == ["r2"]
-    assert await runs.silent(START, "", 9) == []
+    assert await runs.silent(later, "", 9) == {"r1": 1, "r2": 1}
+    assert await runs.silent(later, "", 1) == {"r1": 1}
+    assert await runs.silent(later, "r1", 9) == {"r2": 1}
+    assert await runs.silent(START, "", 9) == {}
 
 
 async def test_histories_are_of_runs_created_since(runs: Runs) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from libs.faults.fault import Fault
+from services.runs.app.check_standing import Standing
 from services.runs.app.command_run import pause_run
 from services.runs.app.remembering import LONGEST
 from services.runs.domain.run import Node, NodeState, Order, Question, Run, RunState
@@ -124,6 +125,21 @@ async def test_a_level_without_room_is_no_reason_to_read_its_runs() -> None:
     home.budgets.hard[FILM] = home.budgets.hard[FILM] * 9
     await home.again.look()
     assert [(await home.carry(run)).state for run in runs] == [RunState.SUCCEEDED] * 3
+
+
+async def test_who_rightly_waits_is_judged_once() -> None:
+    """RUN-6, OPS-6: a silent Run is read once while nothing should move it; what should have moved by now is told."""
+    home = Watched(FakeRouting(answering=True))
+    run = await home.carry(await home.produce(episode()))
+    standing = Standing(home.runs, home.routing, home.alerts, home.plans, home.world, timedelta(minutes=15))
+    home.clock.advance(1_000)
+    before = home.runs.read
+    for _ in range(5):
+        await standing.look()
+    assert (home.runs.read - before, home.alerts.told) == (1, [])
+    home.clock.advance(4 * 3600)  # and no tick hands its question on
+    await standing.look()
+    assert home.alerts.told == [("stuck_state", run.id)]
 
 
 def hours(count: float) -> datetime:
