@@ -20,6 +20,7 @@ from pointsman.edge.v1.admission_service_pb2_grpc import add_AdmissionServiceSer
 from pointsman.edge.v1.key_service_pb2_grpc import add_KeyServiceServicer_to_server
 from services.edge.app.authenticate import Authenticator
 from services.edge.app.cancel_by_key import CancelByKey
+from services.edge.app.completions import Completions
 from services.edge.app.create_run import CreateRun
 from services.edge.app.judge_request import JudgeRequest
 from services.edge.app.keyed_turns import KeyedTurns
@@ -153,7 +154,7 @@ class EdgeContext:
         """Tell the streams, let requests in hand finish, close the port and the database."""
         self._house.watch.drain()
         try:
-            await self.listener.stop()
+            await self.listener.stop(self._house.completions.end)
             await self._house.feeds.close()
             await self._house.watch.close()
             await self._house.quotas.close()
@@ -186,6 +187,7 @@ class House:
         self.reveal = Reveal(self._owners, world.clock)
         self._runs = RunsPeer(channels.to("runs"))
         self.feeds = SharedFeeds(self._runs, self.reveal)
+        self.completions = Completions()
         self.watch = StreamWatch(
             self.authenticator, world.clock, heartbeat_s=settings.heartbeat_s, check_s=settings.stream_check_s
         )
@@ -249,6 +251,7 @@ class House:
             self._metrics,
             clock=self.world.clock,
             check_s=self.settings.stream_check_s,
+            completions=self.completions,
         )
 
     def _probes(self) -> dict[str, Any]:

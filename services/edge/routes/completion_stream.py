@@ -7,6 +7,7 @@ Laws of this file:
 - a client that leaves closes the feed, and with it everything upstream.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -16,10 +17,13 @@ from libs.telemetry import names
 from libs.telemetry.metrics import Metrics
 from services.edge import problems
 from services.edge.app.authenticate import Authenticator, Caller
+from services.edge.app.completions import Completions
 from services.edge.domain.call_headers import headers_of
 from services.edge.domain.calls import Receipt
 from services.edge.domain.openai_answers import ChunkWriter, event
 from services.edge.routes.calling import Pieces
+
+STOPS = "this server has to stop; what came until now is all that there is, and may have been charged"
 
 
 class Feed:
@@ -36,7 +40,9 @@ class Feed:
         clock: Clock,
         check_s: float,
         ended: Callable[[Fault], dict[str, Any]],
+        completions: Completions,
     ) -> None:
+        self._completions = completions
         self._first = first
         self._pieces = pieces
         self._writer = writer
@@ -48,16 +54,21 @@ class Feed:
 
     async def frames(self) -> AsyncGenerator[bytes, None]:
         """Frames until the end; `ended` spells a fault as the body of a problem."""
-        try:
-            yield self._spelt(self._first)
-            check_at = self._clock.monotonic() + self._check_s
-            async for pieces in self._pieces:
-                yield self._spelt(pieces)
-                if self._clock.monotonic() >= check_at:
-                    await self._check_key()
-                    check_at = self._clock.monotonic() + self._check_s
-        except Fault as fault:
-            yield event(self._ended(fault))
+        with self._completions.serving():
+            try:
+                yield self._spelt(self._first)
+                check_at = self._clock.monotonic() + self._check_s
+                async for pieces in self._pieces:
+                    yield self._spelt(pieces)
+                    if self._clock.monotonic() >= check_at:
+                        await self._check_key()
+                        check_at = self._clock.monotonic() + self._check_s
+            except Fault as fault:
+                yield event(self._ended(fault))
+            except asyncio.CancelledError:
+                if not self._completions.over:
+                    raise
+                yield event(self._ended(Fault.of("stream_interrupted", STOPS)))
 
     async def close(self) -> None:
         """Give up what is upstream, also where no frame was ever asked for."""

@@ -15,6 +15,7 @@ from services.edge import problems
 from services.edge.routes.presence import PARTING
 
 START_S = 10.0
+LAST_WORDS_S = 0.75
 POLL_S = 0.005
 KEEP_ALIVE_S = 30
 BACKLOG = 2048
@@ -212,6 +213,7 @@ class Listener:
     ) -> None:
         self._host = host
         self._port = port
+        self._drain_s = max(1, round(drain_s))
         self._server = _Server(
             uvicorn.Config(
                 app,
@@ -223,7 +225,7 @@ class Listener:
                 log_level="warning",
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=max(1, round(drain_s)),
+                timeout_graceful_shutdown=self._drain_s,
             )
         )
         self._serving: asyncio.Task[None] | None = None
@@ -248,12 +250,15 @@ class Listener:
                 await asyncio.sleep(POLL_S)  # uvicorn has no event for it
         log.info("http_listening", extra={"url": self.url})
 
-    async def stop(self) -> None:
-        """Close the port, let requests in hand finish within the time that was set, cut the rest."""
+    async def stop(self, last_words: Callable[[], None] = lambda: None) -> None:
+        """Close the port, let requests in hand finish within the time that was set, cut the rest; shortly before that,
+        `last_words`."""
         if self._serving is None:
             return
         self._server.should_exit = True
+        speaking = asyncio.get_running_loop().call_later(max(0.0, self._drain_s - LAST_WORDS_S), last_words)
         await asyncio.gather(self._serving, return_exceptions=True)
+        speaking.cancel()
         self._serving = None
 
     def _open(self) -> socket.socket:

@@ -9,6 +9,7 @@ from libs.faults.fault import Fault
 from libs.kernel.clock import Clock
 from libs.telemetry.metrics import Metrics
 from services.edge.app.authenticate import Authenticator
+from services.edge.app.completions import Completions
 from services.edge.domain import openai_answers, openai_requests, openai_shapes
 from services.edge.domain.call_headers import headers_of
 from services.edge.domain.calls import Receipt
@@ -35,7 +36,9 @@ class OpenAiRoutes:
         *,
         clock: Clock,
         check_s: float,
+        completions: Completions,
     ) -> None:
+        self._completions = completions
         self._calling = calling
         self._blobs = blobs
         self._authenticator = authenticator
@@ -70,6 +73,7 @@ class OpenAiRoutes:
             clock=self._clock,
             check_s=self._check_s,
             ended=spelling(self._metrics, asked.request_id, call_id_of(asked)),
+            completions=self._completions,
         )
         return EventStream(feed.frames(), self._metrics, feed.close)
 

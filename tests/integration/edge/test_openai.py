@@ -170,6 +170,25 @@ async def test_a_stream_ends_with_its_key(edge: EdgeHouse, client: AsyncOpenAI) 
     assert caught.value.code == "unauthenticated"
 
 
+async def test_a_stream_that_outlives_its_server(tmp_path: Path) -> None:
+    """SYN-8, OPS-4: when the server stops before a stream has ended, its last event says so; upstream is given
+    up."""
+    async with edge_house(tmp_path, drain_s=1.0) as edge:
+        await edge.context.start()
+        _, key = await edge.key("studio", "invoke")
+        async with AsyncOpenAI(base_url=f"{edge.context.url}/v1", api_key=key, max_retries=0) as client:
+            edge.routing.gate.clear()
+            stream = await client.chat.completions.create(model="chat-small", messages=MESSAGES, stream=True)
+            chunks = aiter(stream)
+            assert (await anext(chunks)).choices
+            stopping = asyncio.create_task(edge.context.stop())
+            with pytest.raises(openai.APIError) as caught:
+                await collect(chunks, [])
+            await stopping
+    assert caught.value.code == "stream_interrupted"
+    assert edge.routing.given_up == [edge.routing.asked[0].call_id]
+
+
 async def test_a_client_that_goes_away(edge: EdgeHouse, client: AsyncOpenAI) -> None:
     """SYN-8: closing the connection cancels routing's stream."""
     edge.routing.gate.clear()
