@@ -170,7 +170,7 @@ class Host:
     def _admission(self) -> KeyAdmission | None:
         """What asks the callers of public ports for a key, which the edge recognises."""
         if self.placement.public:
-            return KeyAdmission(self.channels.for_caller("host").to("edge"))
+            return KeyAdmission(self.channels.for_caller("host").to("edge"), self.placement.tenant_calls)
         return None
 
     async def _open_database(self) -> None:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from libs.rpc.address import LOOPBACK, Address, Transport, parse, parse_peer
+from libs.rpc.admission import MOST_OPEN, MOST_OPEN_SETTING
 from libs.rpc.tls import DOMAIN
 
 START_ORDER = ("health", "cost_quote", "capacity", "provider_adapter", "routing", "runs", "edge")
@@ -71,6 +72,8 @@ class Placement:
     """Where this process shows its metrics, besides the edge's port."""
     drain_s: float = 10.0
     drain_lag_s: float = 0.0
+    tenant_calls: int = MOST_OPEN
+    """Calls that a tenant's users may have open at the public ports of this process; 0 = no limit."""
     public: tuple[Address, ...] = ()
     """Those of `listen` where strangers come in and show a key. All others are for contexts."""
     tls: TlsFiles | None = None
@@ -117,6 +120,7 @@ def placement(
         metrics=_metrics(env),
         drain_s=_seconds(env, "POINTSMAN_DRAIN_S", 10.0),
         drain_lag_s=_seconds(env, "POINTSMAN_DRAIN_LAG_S", 0.0),
+        tenant_calls=_count(env, MOST_OPEN_SETTING, MOST_OPEN),
         public=public,
         tls=tls,
     )
@@ -218,6 +222,13 @@ def _parsed(variable: str, text: str, read: Callable[[str], Address] = parse) ->
         return read(text)
     except ValueError as error:
         raise PlacementError(f"{variable}: {error}") from None
+
+
+def _count(env: Mapping[str, str], variable: str, default: int) -> int:
+    text = env.get(variable, "").strip()
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 8):
+        raise PlacementError(f"{variable} is {text[:40]!r}; give a whole number, or 0 for no limit")
+    return int(text or default)
 
 
 def _seconds(env: Mapping[str, str], variable: str, default: float) -> float:

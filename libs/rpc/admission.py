@@ -8,9 +8,11 @@ Laws of this file:
 - what no message may hold (an unknown enumerator, a time that is none) is refused with its field, for operators too;
 - what a request brings (files, URLs, a callback) is judged by the edge before the method begins, as over HTTP (AUTH-4);
 - what an answer shows a user of its own Runs, Tasks and calls is its own to read and to bring from then on (AUTH-1);
+- a tenant has so many calls open at a time and no more, so that no tenant takes the port from all others (AUTH-2);
 - a method that is not in the table is for operators, so a new one is closed until somebody decides otherwise.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,6 +30,9 @@ from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 TIMEOUT_S = 5.0
 JUDGE_TIMEOUT_S = 300.0
 """Files may have to be fetched; the deadline of the call ends it earlier."""
+MOST_OPEN = 2000
+MOST_OPEN_SETTING = "POINTSMAN_TENANT_GRPC_CALLS"
+RETRY_AFTER_MS = 2000
 OURS = "pointsman."
 OPERATORS = frozenset({"operate", "admin"})
 _USERS = frozenset({"runs"}) | OPERATORS
@@ -81,14 +86,19 @@ call of ours to a provider word for word."""
 
 
 class KeyAdmission:
-    """The `admit` of a server with public ports. `channel` leads to the edge, which knows the keys."""
+    """The `admit` of a server with public ports. `channel` leads to the edge, which knows the keys.
 
-    def __init__(self, channel: Any) -> None:
+    `most_open`: calls that a tenant's users may have open here at a time; 0 = no limit.
+    """
+
+    def __init__(self, channel: Any, most_open: int = MOST_OPEN) -> None:
         self._keys: Any = KeyServiceStub(channel)
         self._edge: Any = AdmissionServiceStub(channel)
+        self._most_open = most_open
+        self._open: Counter[str] = Counter()
 
     async def __call__(self, call: IncomingCall) -> Admitted | None:
-        """Let the call in, or raise Fault unauthenticated or forbidden; answers what else holds for it."""
+        """Let the call in, or raise Fault unauthenticated, forbidden or quota_exceeded. Answers what else holds."""
         identity = current_identity()
         key = await self._recognise(identity)
         sufficient = SCOPES.get(call.method.path, OPERATORS)
@@ -99,7 +109,17 @@ class KeyAdmission:
         operator, brings = bool(OPERATORS.intersection(key.scopes)), BRINGING.get(call.method.path, "")
         if call.method.request_streaming and not operator:
             raise Fault.of("forbidden", "streams of requests are for operators")
-        return _Visit(self._edge, key, operator, brings)
+        if operator:
+            return _Visit(self._edge, key, operator, brings)
+        self._take(key.tenant)
+        return _Visit(self._edge, key, operator, brings, self._open)
+
+    def _take(self, tenant: str) -> None:
+        if self._most_open and self._open[tenant] >= self._most_open:
+            told = f"tenant {tenant!r} has {self._most_open} of {self._most_open} calls open at this server"
+            remedy = f"end those that nobody reads, or ask the operator to raise {MOST_OPEN_SETTING}"
+            raise Fault.of("quota_exceeded", f"{told}; {remedy}", retry_after_ms=RETRY_AFTER_MS)
+        self._open[tenant] += 1
 
     async def _recognise(self, identity: Identity) -> Any:
         header = identity.authorization.reveal() if identity.authorization is not None else ""
@@ -115,7 +135,8 @@ class KeyAdmission:
 class _Visit:
     """A call that was let in by its key; implements `Admitted`."""
 
-    def __init__(self, edge: Any, key: Any, operator: bool, brings: str) -> None:
+    def __init__(self, edge: Any, key: Any, operator: bool, brings: str, among: Counter[str] | None = None) -> None:
+        self._among = among
         self._edge = edge
         self._key = key
         self._operator = operator
@@ -145,6 +166,13 @@ class _Visit:
             asked = admission_service_pb2.RevealRequest(tenant=self._key.tenant, sha256=shown)
             async with faults_from_rpc():
                 await self._edge.Reveal(asked, timeout=TIMEOUT_S)
+
+    def left(self) -> None:
+        """Give the user's place back."""
+        if self._among is not None:
+            self._among[self._key.tenant] -= 1
+            if not self._among[self._key.tenant]:
+                del self._among[self._key.tenant]
 
 
 def _artifacts(message: Any) -> Iterator[str]:

@@ -29,6 +29,10 @@ class Admitted(Protocol):
         """A message that is about to leave. May wait and raise a Fault in its place."""
         ...
 
+    def left(self) -> None:
+        """The call has ended, in whatever way; said once."""
+        ...
+
 
 Admit = Callable[[IncomingCall], Awaitable[Admitted | None]]
 
@@ -85,6 +89,7 @@ class HandlerChain:
             call = IncomingCall(method, context)
             token = running.enter(method, type(context) is LoopbackContext)
             opened = 0
+            admitted: Admitted | None = None
             try:
                 running.admit()
                 for interceptor in interceptors:
@@ -106,6 +111,8 @@ class HandlerChain:
                 while opened:
                     opened -= 1
                     interceptors[opened].closed(call)
+                if admitted is not None:
+                    admitted.left()
                 running.leave(token)
 
         return unary
@@ -119,6 +126,7 @@ class HandlerChain:
             call = IncomingCall(method, context)
             token = running.enter(method, type(context) is LoopbackContext)
             opened = 0
+            admitted: Admitted | None = None
             try:
                 running.admit()
                 for interceptor in interceptors:
@@ -146,6 +154,8 @@ class HandlerChain:
                 while opened:
                     opened -= 1
                     interceptors[opened].closed(call)
+                if admitted is not None:
+                    admitted.left()
                 running.leave(token)
 
         return stream

@@ -79,6 +79,8 @@ def test_further_addresses_may_be_given() -> None:
         ({"POINTSMAN_METRICS": "unix:/m"}, (), "POINTSMAN_METRICS is unix:/m; Prometheus asks by HTTP"),
         ({"POINTSMAN_DRAIN_S": "soon"}, (), "POINTSMAN_DRAIN_S is 'soon'; expected seconds"),
         ({"POINTSMAN_DRAIN_S": "-1"}, (), "POINTSMAN_DRAIN_S"),
+        ({"POINTSMAN_TENANT_GRPC_CALLS": "many"}, (), "POINTSMAN_TENANT_GRPC_CALLS is 'many'; give a whole number"),
+        ({"POINTSMAN_TENANT_GRPC_CALLS": "-1"}, (), "POINTSMAN_TENANT_GRPC_CALLS"),
         ({"POINTSMAN_DATABASE_URL": "mysql://u:p@h/d"}, (), "begins with mysql; expected postgresql://"),
         ({f"PEER_{name.upper()}": "unix:/x" for name in START_ORDER}, (), "every context is placed elsewhere"),
     ],
