@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
+from functools import lru_cache
 
 NANOS_PER_UNIT = 1_000_000_000
 NANO = Decimal(1).scaleb(-9)
@@ -17,10 +18,10 @@ class Money:
     def __post_init__(self) -> None:
         if not isinstance(self.amount, Decimal) or not self.amount.is_finite():
             raise ValueError(f"amount must be a finite Decimal, not {self.amount!r}")
-        if len(self.currency) != 3 or not self.currency.isalpha() or not self.currency.isupper():
-            raise ValueError(f"currency must be three capital letters, not {self.currency!r}")
+        _check_currency(self.currency)
 
     @staticmethod
+    @lru_cache(maxsize=64)
     def zero(currency: str) -> "Money":
         """No money of that currency."""
         return Money(currency, Decimal(0))
@@ -40,10 +41,10 @@ class Money:
         return other.amount
 
     def __add__(self, other: "Money") -> "Money":
-        return Money(self.currency, self.amount + self._same(other))
+        return Money.unchecked(self.currency, self.amount + self._same(other))
 
     def __sub__(self, other: "Money") -> "Money":
-        return Money(self.currency, self.amount - self._same(other))
+        return Money.unchecked(self.currency, self.amount - self._same(other))
 
     def __mul__(self, factor: Decimal | int) -> "Money":
         return Money(self.currency, self.amount * factor)
@@ -60,12 +61,13 @@ class Money:
 
     def to_nanos(self) -> int:
         """The amount in billionths of a unit, rounded half to even."""
-        return int(self.rounded().amount.scaleb(9))
+        return int(self.amount.quantize(NANO, rounding=ROUND_HALF_EVEN).scaleb(9))
 
     @staticmethod
     def from_nanos(currency: str, nanos: int) -> "Money":
         """The inverse of `to_nanos`."""
-        return Money(currency, Decimal(nanos).scaleb(-9))
+        _check_currency(currency)
+        return Money.unchecked(currency, Decimal(nanos).scaleb(-9))
 
     def to_json(self) -> dict[str, str]:
         """`{"currency": "CNY", "amount": "6.00"}`: at least two decimals, no trailing zeros beyond them."""
@@ -74,6 +76,12 @@ class Money:
         if isinstance(exponent, int) and exponent > -2:
             amount = amount.quantize(Decimal("0.01"))
         return {"currency": self.currency, "amount": format(amount, "f")}
+
+
+@lru_cache(maxsize=256)
+def _check_currency(currency: str) -> None:
+    if len(currency) != 3 or not currency.isalpha() or not currency.isupper():
+        raise ValueError(f"currency must be three capital letters, not {currency!r}")
 
 
 _new = object.__new__

@@ -104,11 +104,12 @@ def _measured(figure: str, unit: str, baseline: Decimal | float, value: Decimal 
 
 def _of_money(attempt: Promised, delivery: Delivery, share: Decimal) -> Iterator[_Found]:
     quote, cost = attempt.quote, delivery.cost
-    told = f"{_money(cost)} is booked"
     if attempt.quote_kind == "ceiling" and cost.amount > quote.amount:
-        yield _Found(f"{told}, more than the ceiling of {_money(quote)}", _costs(cost, quote))
+        said = f"{_money(cost)} is booked, more than the ceiling of {_money(quote)}"
+        yield _Found(said, _costs(cost, quote))
     elif attempt.quote_kind == "exact" and _apart(cost.amount, quote.amount, share):
-        yield _Found(f"{told} against an exact quote of {_money(quote)}", _costs(cost, quote))
+        said = f"{_money(cost)} is booked against an exact quote of {_money(quote)}"
+        yield _Found(said, _costs(cost, quote))
     settled = delivery.settled
     if settled is not None and settled.currency == cost.currency and _apart(cost.amount, settled.amount, share):
         said = f"the provider charges {_money(cost)} for usage that costs {_money(settled)} by {attempt.price_rule}"

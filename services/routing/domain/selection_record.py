@@ -23,6 +23,7 @@ from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import CapacityView, Decision, Fate, HealthView, Inputs, QuoteView
 from services.routing.domain.market import KEPT, market_of
 from services.routing.domain.offer import offer_of
+from services.routing.domain.request import Request
 from services.routing.domain.selection import select
 from services.routing.domain.thaw import thaw
 from services.routing.domain.trial import model_in, policy_in
@@ -81,13 +82,18 @@ def _written(inputs: Inputs, decision: Decision, fixed: Mapping[str, str], names
         "supply_capacity": _each(inputs.supply_capacity, _capacity),
         "channel_capacity": _each(inputs.channel_capacity, _capacity),
     }
+    given, sent = _mapping(inputs.request.input), ""
+    written["request"] = _request(inputs.request, given)
+    if not decision.rule and decision.input == inputs.request.input:  # it is sent as it came: mostly so
+        sent = given
     parts = _object(inputs, written, names)
-    return f'{_BEFORE_DECISION}{decision_json(decision)},"format":{FORMAT},"inputs":{parts}}}'
+    return f'{_BEFORE_DECISION}{decision_json(decision, sent)},"format":{FORMAT},"inputs":{parts}}}'
 
 
-def decision_json(decision: Decision) -> str:
-    """The canonical JSON of a decision."""
-    return _object(decision, {"fates": f"[{','.join(map(_fate, decision.fates))}]"}, _NAMES[Decision])
+def decision_json(decision: Decision, sent: str = "") -> str:
+    """The canonical JSON of a decision; `sent` is that of its input, where it is known."""
+    written = {"fates": f"[{','.join(map(_fate, decision.fates))}]", "input": sent or _mapping(decision.input)}
+    return _object(decision, written, _NAMES[Decision])
 
 
 def recorded_inputs(saved: bytes | str) -> Inputs:
@@ -147,6 +153,16 @@ def _mapping(value: Mapping[Any, Any]) -> str:
 def _any(value: Any) -> str:
     write = _WRITERS.get(type(value))
     return canonical_text(value) if write is None else write(value)
+
+
+def _request(value: Request, given: str) -> str:
+    deadline = "null" if value.deadline is None else canonical_text(value.deadline)
+    terms = "null" if value.terms is None else canonical_text(value.terms)
+    return (
+        f'{{"billing_mode":{quoted(value.billing_mode)},"deadline":{deadline},'
+        f'"degradation":{quoted(value.degradation)},"input":{given},"model":{quoted(value.model)},'
+        f'"priority":{quoted(value.priority)},"tenant":{quoted(value.tenant)},"terms":{terms}}}'
+    )
 
 
 def _money(value: Money) -> str:

@@ -150,10 +150,9 @@ def _question(catalog: Catalog, ask: Ask) -> tuple[object, tuple[str, str], Ques
     told = facts_of_each(model.kind, asked)
     priced = [Priced(supply, facts) for (_, supply), facts in zip(asked, told, strict=True)]
     mode = billing_mode(model.kind, ask.request.billing_mode)
-    facts = repr(told)
     minute = int(ask.desk.now().timestamp()) // 60  # a price may depend on the hour
     question = (priced, *_at_equal_length(model, asked))
-    return (catalog.revision, minute, model.id, mode, facts), (str(model.kind), mode), question
+    return (catalog.revision, minute, model.id, mode, *_spelt(told)), (str(model.kind), mode), question
 
 
 def _at_equal_length(model: Model, asked: Sequence[tuple[Mapping[str, Any], Supply]]) -> Iterator[list[Priced]]:
@@ -165,6 +164,13 @@ def _at_equal_length(model: Model, asked: Sequence[tuple[Mapping[str, Any], Supp
         equal = [(shorter[id(given)] or given, supply) for given, supply in asked]
         facts = facts_of_each(model.kind, equal)
         yield [Priced(supply, one) for (_, supply), one in zip(equal, facts, strict=True)]
+
+
+def _spelt(told: Sequence[Mapping[str, object]]) -> tuple[str, tuple[int, ...]]:
+    """Equal for equal facts in equal places; those that several Supplies share are spelt once."""
+    distinct = {id(facts): facts for facts in told}
+    numbers = {name: number for number, name in enumerate(distinct)}
+    return repr(list(distinct.values())), tuple([numbers[id(facts)] for facts in told])
 
 
 # --- Decisions --------------------------------------------------------------------------------------------------------

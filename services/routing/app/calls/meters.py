@@ -42,12 +42,27 @@ def _tried(item: Try) -> None:
     page, code = metrics.PROCESS, item.failure.code if item.failure else ""
     page.counter(names.CALL_ATTEMPTS_ENDED, supply=item.supply, state=item.state.value, code=code).inc()
     if item.latency_ns is not None:
-        page.histogram(names.CALL_ATTEMPT_SECONDS, supply=item.supply).observe(item.latency_ns / NANOS)
+        _attempt_seconds(item.supply)(item.latency_ns / NANOS)
     if item.first_token_ns is not None:
-        page.histogram(names.CALL_FIRST_TOKEN_SECONDS, supply=item.supply).observe(item.first_token_ns / NANOS)
+        _first_token_seconds(item.supply)(item.first_token_ns / NANOS)
     for sort, name in TOKENS.items():
         if item.usage is not None and (count := getattr(item.usage, name)):
-            page.counter(names.CALL_TOKENS, supply=item.supply, sort=sort).inc(count)
+            _tokens(item.supply, sort)(count)
+
+
+@cache
+def _attempt_seconds(supply: str) -> Callable[[float], None]:
+    return metrics.PROCESS.histogram(names.CALL_ATTEMPT_SECONDS, supply=supply).observe
+
+
+@cache
+def _first_token_seconds(supply: str) -> Callable[[float], None]:
+    return metrics.PROCESS.histogram(names.CALL_FIRST_TOKEN_SECONDS, supply=supply).observe
+
+
+@cache
+def _tokens(supply: str, sort: str) -> Callable[[float], None]:
+    return metrics.PROCESS.counter(names.CALL_TOKENS, supply=supply, sort=sort).inc
 
 
 def _trace(call: Call, code: str) -> None:
