@@ -5,8 +5,9 @@ for what it is, not for a key that it was shown.
 """
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import TracebackType
+
+from msgspec import Struct
 
 AUTHORIZATION = "authorization"
 CALLER = "x-pointsman-caller"
@@ -14,8 +15,7 @@ REQUEST_ID = "x-request-id"
 TENANT = "x-pointsman-tenant"
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """The caller of the work in hand.
 
     `caller` is the name of a context ("routing"), "" for a client that is none of ours. `authorization` is the raw

@@ -212,6 +212,8 @@ class _Body:
 
     async def settle(self) -> None:
         """Let the end of the body come, briefly; a connection whose body has ended goes back to the pool by itself."""
+        if self._answer.content.at_eof():
+            return
         with suppress(aiohttp.ClientError, OSError):
             async with asyncio.timeout(LINGER_S):
                 while not self._answer.content.at_eof():

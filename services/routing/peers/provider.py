@@ -20,6 +20,7 @@ from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.task import Attempt
 from services.routing.ports import Polled, Reconciled, Submitted
 from services.routing.wire import peers as wire
+from services.routing.wire.endpoints import endpoint
 
 PROVES_NOTHING = frozenset({"internal", "cancelled", "deadline_exceeded", "peer_unavailable"})
 
@@ -35,7 +36,7 @@ class RemoteProvider:
 
     async def submit(self, channel: Channel, supply: Supply, attempt: Attempt) -> Submitted:
         """See the port."""
-        asked = pb.SubmitRequest(channel=wire.endpoint(channel), job=wire.job(supply, attempt))
+        asked = pb.SubmitRequest(channel=endpoint(channel), job=wire.job(supply, attempt))
         try:
             async with faults_from_rpc():
                 answer = await self._stub.Submit(asked, timeout=channel.timeouts.submit_s + self._delivery_s)
@@ -53,7 +54,7 @@ class RemoteProvider:
     async def poll(self, channel: Channel, supply: Supply, attempt: Attempt) -> Polled:
         """See the port."""
         asked = pb.PollRequest(
-            channel=wire.endpoint(channel), job=wire.job(supply, attempt), provider_task_id=attempt.provider_task_id
+            channel=endpoint(channel), job=wire.job(supply, attempt), provider_task_id=attempt.provider_task_id
         )
         return wire.polled_from_proto(await self._stub.Poll(asked, timeout=channel.timeouts.poll_s + self._delivery_s))
 
@@ -61,7 +62,7 @@ class RemoteProvider:
     async def cancel(self, channel: Channel, supply: Supply, attempt: Attempt) -> tuple[bool, Money | None]:
         """See the port."""
         asked = pb.CancelRequest(
-            channel=wire.endpoint(channel), job=wire.job(supply, attempt), provider_task_id=attempt.provider_task_id
+            channel=endpoint(channel), job=wire.job(supply, attempt), provider_task_id=attempt.provider_task_id
         )
         answer = await self._stub.Cancel(asked, timeout=channel.timeouts.poll_s + self._timeout_s)
         return answer.cancelled, money_from_proto(answer.reported_cost)
@@ -81,7 +82,7 @@ class RemoteProvider:
         self, channel: Channel, supply: Supply, attempt: Attempt, until: datetime | None, silent_s: float
     ) -> Reconciled:
         asked = pb.ReconcileRequest(
-            channel=wire.endpoint(channel),
+            channel=endpoint(channel),
             job=wire.job(supply, attempt),
             submit_time=time_to_proto(attempt.submitted_at),
             latest_submit_time=time_to_proto(until),

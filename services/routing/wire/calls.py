@@ -19,7 +19,7 @@ from services.routing.domain.catalog import Channel, Supply
 from services.routing.ports.calls import Answered, Outgoing, Report
 from services.routing.wire import failures
 from services.routing.wire.artifacts import artifact_from_proto, artifact_to_proto
-from services.routing.wire.peers import endpoint
+from services.routing.wire.endpoints import endpoint
 from services.routing.wire.usage import usage_from_proto, usage_to_proto
 
 _STATES = {state: call_pb2.CallState.Value(f"CALL_STATE_{state.name}") for state in CallState}

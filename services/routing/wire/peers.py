@@ -341,22 +341,6 @@ def _told_prices(prices: PriceList) -> dict[str, Any]:
 # --- Providers --------------------------------------------------------------------------------------------------------
 
 
-def endpoint(channel: Channel) -> provider_pb2.ChannelEndpoint:
-    """How the account is reached."""
-    return provider_pb2.ChannelEndpoint(
-        channel_id=channel.id,
-        adapter=channel.adapter,
-        base_url=channel.base_url,
-        secret_ref=channel.secret,
-        timeouts=provider_pb2.Timeouts(
-            connect=seconds_to_proto(channel.timeouts.connect_s),
-            submit=seconds_to_proto(channel.timeouts.submit_s),
-            poll=seconds_to_proto(channel.timeouts.poll_s),
-        ),
-        reconcile_by=str(channel.reconcile_by),
-    )
-
-
 def job(supply: Supply, attempt: Attempt) -> provider_pb2.ProviderJob:
     """The request as it was decided to be sent."""
     return provider_pb2.ProviderJob(
