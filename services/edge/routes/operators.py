@@ -22,6 +22,11 @@ RESOLVE_SCHEMA: dict[str, Any] = {
     },
 }
 
+SUBJECTS = (
+    Parameter("channel", "Only this Channel; may be repeated. Without `supply` no Supplies are told.", repeats=True),
+    Parameter("supply", "Only this Supply; may be repeated. Without `channel` no Channels are told.", repeats=True),
+)
+
 
 class OperatorRoutes:
     """The handlers with what they need."""
@@ -32,8 +37,17 @@ class OperatorRoutes:
         self._capacity = capacity
 
     async def health(self, asked: Asked) -> Response:
-        """The breaker of every Channel and Supply."""
-        return answer(await self._health.snapshot())
+        """The breaker of every Channel and Supply, or of those that are named."""
+        found, named = await self._health.snapshot(), _named(asked)
+        if named is None:
+            return answer(found)
+        channels, supplies = named
+        return answer(
+            shapes.Health(
+                [item for item in found.channels if item.id in channels],
+                [item for item in found.supplies if item.id in supplies],
+            )
+        )
 
     def _circuit(self, sort: str, opened: bool) -> Handler:
         async def set_circuit(asked: Asked) -> Response:
@@ -43,8 +57,18 @@ class OperatorRoutes:
         return set_circuit
 
     async def capacity(self, asked: Asked) -> Response:
-        """Slots and windows of every Channel and Supply, and the live leases."""
-        return answer(await self._capacity.figures())
+        """Slots and windows of every Channel and Supply, or of those that are named, and the live leases there."""
+        found, named = await self._capacity.figures(), _named(asked)
+        if named is None:
+            return answer(found)
+        channels, supplies = named
+        return answer(
+            shapes.Capacity(
+                [item for item in found.channels if item.id in channels],
+                [item for item in found.supplies if item.id in supplies],
+                [lease for lease in found.leases if lease.channel in channels or lease.supply in supplies],
+            )
+        )
 
     async def alerts(self, asked: Asked) -> Response:
         """Open ones first, the worst consequence first, then the newest."""
@@ -84,12 +108,12 @@ class OperatorRoutes:
         return (
             Operation(
                 "getHealth", "GET", f"{at}/health", self.health, "The breaker of every Channel and Supply.", OPERATORS,
-                answer=shapes.Health,
+                answer=shapes.Health, parameters=SUBJECTS,
             ),
             *self._breakers(at),
             Operation(
                 "getCapacity", "GET", f"{at}/capacity", self.capacity, "Slots in use, windows and leases.", OPERATORS,
-                answer=shapes.Capacity,
+                answer=shapes.Capacity, parameters=SUBJECTS,
             ),
             Operation(
                 "listAlerts", "GET", f"{at}/alerts", self.alerts,
@@ -128,3 +152,9 @@ class OperatorRoutes:
                 ("open", f"Keep a {sort} out as after a failure: probed when its cooldown is over."),
             )
         )  # fmt: skip
+
+
+def _named(asked: Asked) -> tuple[frozenset[str], frozenset[str]] | None:
+    """(Channels, Supplies) that a caller names; None for all."""
+    channels, supplies = (frozenset(filter(None, asked.every(name))) for name in ("channel", "supply"))
+    return (channels, supplies) if channels or supplies else None

@@ -130,6 +130,30 @@ async def test_health_and_capacity(edge: EdgeHouse) -> None:
     assert (capacity["leases"][0]["holder"], capacity["leases"][0]["supply"]) == ("routing-1", "ark-main/seedance")
 
 
+@pytest.mark.parametrize(
+    "query, channels, supplies, leases",
+    [
+        ("", 1, 1, 1),
+        ("supply=", 1, 1, 1),
+        ("supply=ark-main/seedance", 0, 1, 1),
+        ("supply=ark-main%2Fseedance&supply=other", 0, 1, 1),
+        ("channel=ark-main", 1, 0, 1),
+        ("channel=ark-main&supply=ark-main/seedance", 1, 1, 1),
+        ("supply=other&channel=", 0, 0, 0),
+    ],
+)
+async def test_health_and_capacity_of_what_is_named(
+    edge: EdgeHouse, query: str, channels: int, supplies: int, leases: int
+) -> None:
+    """HLT-2, CAP-7: an operator asks for some Channels and Supplies alone; the leases are those that lie there."""
+    async with edge.admin as admin:
+        health = (await admin.get(f"/v1/operator/health?{query}")).json()
+        capacity = (await admin.get(f"/v1/operator/capacity?{query}")).json()
+    for told in (health, capacity):
+        assert (len(told["channels"]), len(told["supplies"])) == (channels, supplies)
+    assert len(capacity["leases"]) == leases
+
+
 async def test_alerts_and_uncertain_attempts(edge: EdgeHouse) -> None:
     """TIER-7: alerts are listed by kind; ATT-5: uncertain attempts are listed for an operator's word."""
     edge.routing.alerts.append(
