@@ -9,10 +9,9 @@ LONGEST_MS = 24 * 3600 * 1000
 
 _UNITS_MS = {"ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0, "d": 86_400_000.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_IN_WORDS = re.compile(
-    r"(?:try again in|retry (?:after|in)|resets? in|wait)\D{0,4}(\d+(?:\.\d+)?)\s*"
-    r"(ms|milliseconds|s|seconds?|m|minutes?)\b"
-)
+_AHEAD = r"(?:try again in|retry (?:after|in)|resets? in|wait)\D{0,4}"
+_IN_SPANS = re.compile(_AHEAD + r"((?:\d+(?:\.\d+)?(?:ms|s|m|h|d)){2,})")
+_IN_WORDS = re.compile(_AHEAD + r"(\d+(?:\.\d+)?)\s*(ms|milliseconds|s|seconds?|m|minutes?|h|hours?)\b")
 
 
 def retry_after_ms(headers: Mapping[str, str], now: datetime, text: str = "", told: str = "") -> int | None:
@@ -64,9 +63,8 @@ def _resets(headers: Mapping[str, str], now: datetime) -> float | None:
 def _moment(value: str, now: datetime) -> float | None:
     """A reset: a span ("1m3.5s", "340ms"), seconds, seconds or milliseconds since the epoch, or an RFC 3339 time."""
     value = value.strip()
-    spans = _SPAN.findall(value)
-    if spans and "".join(number + unit for number, unit in spans) == value:
-        return sum(float(number) * _UNITS_MS[unit] for number, unit in spans)
+    if value and not _SPAN.sub("", value):
+        return _spanned(value)
     number = _float(value)
     if number is not None:
         if number > 1e12:
@@ -78,7 +76,14 @@ def _moment(value: str, now: datetime) -> float | None:
         return None
 
 
+def _spanned(value: str) -> float:
+    return sum(float(number) * _UNITS_MS[unit] for number, unit in _SPAN.findall(value))
+
+
 def _words(text: str) -> float | None:
+    spans = _IN_SPANS.search(text.lower())
+    if spans is not None:
+        return _spanned(spans.group(1))
     match = _IN_WORDS.search(text.lower())
     if match is None:
         return None

@@ -38,6 +38,9 @@ NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
         ({}, "Rate limit reached. Please try again in 1.4s.", 1400),
         ({}, "Please retry after 27 seconds.", 27_000),
         ({}, "try again in 2 minutes", 120_000),
+        ({}, "Please try again in 6m0s. Visit us.", 360_000),
+        ({}, "Please try again in 1h2m3.5s.", 3_723_500),
+        ({}, "try again in 2 hours", 7_200_000),
         ({"retry-after": "999999999"}, "", LONGEST_MS),
     ],
 )
