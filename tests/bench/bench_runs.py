@@ -39,7 +39,8 @@ from services.runs.domain.run import Draft, Order, Run
 from services.runs.domain.task_view import TaskView
 from services.runs.store.postgres import PostgresRuns
 from tests.support.processes import cpu_seconds, tree
-from tests.unit.runs.fakes import FakeAlerts, FakeBudgets, FakeExaminer, FakeRouting
+from tests.unit.runs.fake_budgets import FakeBudgets
+from tests.unit.runs.fakes import FakeAlerts, FakeExaminer, FakeRouting
 
 FEW, SMALL = 1, 20
 

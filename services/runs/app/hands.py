@@ -181,7 +181,7 @@ class Hands:
 
     async def _refused(self, plan: Plan, run: Run, node: Node, refusal: Refused) -> Drafts:
         root = asking.limit_root(plan, node.id, refusal.budget_id)
-        if asking.open_for(run, "budget", "", root) is None:
+        if not refusal.may_free and asking.open_for(run, "budget", "", root) is None:
             alert = hard_limit(refusal.budget_id, refusal.message, run.id)
             await self._alerts.tell(alert, run_link(run.id))
         return hearing.held(plan, run, node, node.task_id, refusal, self._world.clock.now())

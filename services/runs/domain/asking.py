@@ -250,9 +250,14 @@ def doubted(node: Node, cause: str, who: str) -> Draft:
     return Draft("cost_anomaly", told)
 
 
+def asks_for_money(node: Node) -> bool:
+    """Whether it is about to ask a budget; who was refused and waits for room does not."""
+    return node.state is NodeState.LEASED and node.hold is None and not node.refused
+
+
 def unneeded(run: Run) -> tuple[Draft, ...]:
     """Questions about limits behind which nothing waits any more, and about nodes that ended otherwise."""
-    asking = any(node.state is NodeState.LEASED and node.hold is None for node in run.nodes.values())
+    asking = any(map(asks_for_money, run.nodes.values()))
     gone = [
         asked
         for asked in run.asked.values()

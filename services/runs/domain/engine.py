@@ -151,7 +151,7 @@ def _starts(plan: Plan, run: Run, now: datetime) -> tuple[Draft, ...]:
 
     Few ask for money at once: what the first ones are answered (a soft limit, a refusal) counts for those after them.
     """
-    asking_now = sum(node.state is NodeState.LEASED and node.hold is None for node in run.nodes.values())
+    asking_now = sum(map(asking.asks_for_money, run.nodes.values()))
     soft = plan.budget is not None and plan.budget.soft is not None
     if asking_now >= (1 if soft else ASKING_AT_ONCE):
         return ()
@@ -211,7 +211,7 @@ def _generating(plan: Plan, run: Run, node: Node, stopping: bool) -> Iterator[Ac
             if node.state is NodeState.LEASED:  # its hand-over may have been on the way
                 yield Act(Deed.PAUSE, node.id)
         elif needs_hold(plan, node):
-            if not run.raising:  # it would be refused by a limit that is no longer the one
+            if not run.raising and not node.refused:  # it would be refused by a limit that is no longer the one, or is
                 yield Act(Deed.HOLD, node.id)
         else:
             yield Act(Deed.SUBMIT, node.id)

@@ -18,6 +18,7 @@ from services.runs.domain.history import applied
 from services.runs.domain.judging import SETTLED, SOUND
 from services.runs.domain.minutes import asked_for, slowed
 from services.runs.domain.plan import Plan, Spec
+from services.runs.domain.room import ROOM
 from services.runs.domain.run import (
     Draft,
     Failure,
@@ -111,7 +112,12 @@ def begun_anew(node: Node) -> Drafts:
 
 
 def _money_asked(plan: Plan, run: Run, node: Node, answer: Refused | Unpriced, now: datetime) -> Drafts:
-    """The node waits for a person; nodes that one level refuses come together as one question (HUMAN-3)."""
+    """The node waits for a person; nodes that one level refuses come together as one question (HUMAN-3). Where only
+    Holds of what is under way stand in the way it waits for these first, and nobody is asked."""
+    if isinstance(answer, Refused) and answer.may_free:
+        reason = f"budget: {answer.level} {answer.budget_id} has no room until what is under way there is settled"
+        quiet = {"node": node.id, "reason": reason, "refused": True, "lacks": answer.lacks}
+        return (Draft("node_waiting", {**quiet, "root_cause": f"{ROOM}:{answer.budget_id}"}),)
     if isinstance(answer, Refused):
         kind, cause = "budget", answer.message
         root = asking.limit_root(plan, node.id, answer.budget_id)

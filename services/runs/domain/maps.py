@@ -127,7 +127,7 @@ def crowd(run: Run, node: Node) -> Crowd:
     stable, at_work = set(), 0
     for child in children(run, node):
         on_its_way = child.state in AT_WORK or child.state is NodeState.WAITING_HUMAN
-        at_work += child.state in AT_WORK
+        at_work += child.state in AT_WORK and not child.refused
         if on_its_way or child.state is NodeState.SUCCEEDED:
             ahead[class_of(child)] += 1
         if child.state in WAITING_TO_START:

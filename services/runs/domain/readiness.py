@@ -90,7 +90,8 @@ class Look:
         if self.run.backpressure:
             return f"review backlog: {self.run.backpressure}"
         if self._at_work is None:
-            self._at_work = sum(node.state in AT_WORK and not node.items for node in self.run.nodes.values())
+            nodes = self.run.nodes.values()
+            self._at_work = sum(node.state in AT_WORK and not node.items and not node.refused for node in nodes)
         at_work = self._at_work
         if self.plan.concurrency and at_work >= self.plan.concurrency:
             return f"slot: {at_work} of {self.plan.concurrency} nodes of this run are at work"

@@ -3,6 +3,8 @@ it, by a raise, a settlement or a refund (COST-9, COST-10, HUMAN-2). Pure.
 
 Laws of this file:
 - nobody is let ask without room for what was refused, so that asking never goes round in circles;
+- who waits for what is held to come free, and of whom no person knows, asks too where that would make no room any
+  more, so that a person is asked in the end;
 - room that one is let ask for is not offered to the next in the same look: few are refused a second time;
 - what nobody has counted (a rate that is missing) waits for a person alone.
 """
@@ -17,6 +19,8 @@ from services.runs.domain.task_view import Level
 
 Drafts = tuple[Draft, ...]
 Levels = Mapping[str, Level]
+ROOM = "room"
+"""The root cause of who waits for what is held to come free, and for nobody's answer: `room:BUDGET`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class Wait:
     of_review: bool
     lacks: Mapping[str, str]
     """What was asked, by dimension."""
+    quiet: bool = False
+    """Nobody is asked for more: it waits for what is held to come free."""
 
 
 Waits = tuple[Wait, ...]
@@ -38,7 +44,7 @@ def waits(run: Run) -> Waits:
     if run.state is not RunState.RUNNING or run.cancel_requested or run.raising:
         return ()
     nodes = [
-        Wait(_level(node.refused_by), node.id, False, node.lacks)
+        Wait(_level(node.refused_by), node.id, False, node.lacks, node.refused_by.startswith(f"{ROOM}:"))
         for node in run.nodes.values()
         if node.refused and node.lacks
     ]
@@ -48,7 +54,7 @@ def waits(run: Run) -> Waits:
 
 def any_fits(waiting: Waits, levels: Levels, now: datetime) -> bool:
     """Whether any of them has room at its level as it stands."""
-    return any(wait.level in levels and has_room(levels[wait.level], wait.lacks, now) for wait in waiting)
+    return any(wait.level in levels and _may_ask(levels[wait.level], wait, now) for wait in waiting)
 
 
 def freed(run: Run, levels: Levels, now: datetime) -> tuple[Drafts, Levels]:
@@ -58,15 +64,25 @@ def freed(run: Run, levels: Levels, now: datetime) -> tuple[Drafts, Levels]:
     left = dict(levels)
     for wait in waits(run):
         level = left.get(wait.level)
-        if level is None or not has_room(level, wait.lacks, now):
+        if level is None or not _may_ask(level, wait, now):
             continue
-        left[wait.level] = _with(level, wait.lacks)
+        if has_room(level, wait.lacks, now):
+            left[wait.level] = _with(level, wait.lacks)
         (reviews if wait.of_review else nodes).setdefault(wait.level, []).append(wait.what)
     drafts = (
         Draft("budget_freed", {"budget_id": name, "nodes": nodes.get(name, []), "reviews": reviews.get(name, [])})
         for name in dict.fromkeys((*nodes, *reviews))
     )
     return tuple(drafts), left
+
+
+def _may_ask(level: Level, wait: Wait, now: datetime) -> bool:
+    return has_room(level, wait.lacks, now) or (wait.quiet and not has_room(_settled(level), wait.lacks, now))
+
+
+def _settled(level: Level) -> Level:
+    """As if nothing that is held there were charged."""
+    return replace(level, used=level.spent)
 
 
 def has_room(level: Level, lacks: Mapping[str, str], now: datetime) -> bool:

@@ -95,6 +95,8 @@ class Refused:
     dimension: str
     message: str
     asked: Mapping[str, Decimal] = field(default_factory=dict)
+    may_free: bool = False
+    """Only what is held there stands in the way: it may come free, and what is spent leaves room enough."""
 
     @property
     def lacks(self) -> dict[str, str]:
@@ -112,6 +114,8 @@ class Level:
     soft: Mapping[str, Decimal] = field(default_factory=dict)
     hard: Mapping[str, Decimal] = field(default_factory=dict)
     deadline: datetime | None = None
+    spent: Mapping[str, Decimal] = field(default_factory=dict)
+    """Of what is used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ class BudgetsPeer:
         spent, held = _counted(budget.spent), _counted(budget.held)
         used = {name: spent[name] + held[name] for name in spent}
         deadline = time_from_proto(budget.deadline_time)
-        return Level(budget.currency, used, _counted(budget.soft), _counted(budget.hard), deadline)
+        return Level(budget.currency, used, _counted(budget.soft), _counted(budget.hard), deadline, spent)
 
     @faulting
     async def raise_limit(
@@ -171,8 +171,10 @@ class BudgetsPeer:
 
 
 def _refused(refusal: budget_pb2.HoldRefusal) -> Refused:
-    asked = _counted(refusal.asked)
-    return Refused(refusal.budget_id, refusal.level, refusal.dimension, refusal.message, asked)
+    asked, hard, spent = (_counted(part) for part in (refusal.asked, refusal.hard, refusal.spent))
+    fits = all(not hard[name] or spent[name] + asked[name] <= hard[name] for name in asked)
+    told = (refusal.budget_id, refusal.level, refusal.dimension, refusal.message, asked)
+    return Refused(*told, may_free=fits and refusal.dimension in asked)
 
 
 def _counted(amounts: budget_pb2.Amounts) -> dict[str, Decimal]:

@@ -18,7 +18,8 @@ from services.runs.domain.run import Order, Run, RunState
 from services.runs.store.following import SMALL
 from services.runs.store.postgres import PostgresRuns
 from tests.support.worlds import steered_world
-from tests.unit.runs.fakes import FakeAlerts, FakeBudgets, FakeExaminer, FakeRouting
+from tests.unit.runs.fake_budgets import FakeBudgets
+from tests.unit.runs.fakes import FakeAlerts, FakeExaminer, FakeRouting
 from tests.unit.runs.house import bare
 from tests.unit.runs.test_productions import episode
 

@@ -24,7 +24,8 @@ from services.runs.domain.run import Event, Node, NodeState, Order, Run
 from services.runs.store.memory import MemoryRuns
 from services.runs.wire.runs import run_to_proto
 from tests.support.worlds import SteeredClock, steered_world
-from tests.unit.runs.fakes import FakeAlerts, FakeBudgets, FakeExaminer, FakeRouting
+from tests.unit.runs.fake_budgets import FakeBudgets
+from tests.unit.runs.fakes import FakeAlerts, FakeExaminer, FakeRouting
 
 
 @dataclass

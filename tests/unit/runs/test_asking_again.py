@@ -18,9 +18,11 @@ UNDER = {"currency": "CNY", "parent": FILM}
 
 
 async def full(home: House, *documents: dict[str, Any], room: str = "2.00") -> list[Run]:
-    """These Runs under one level in which another has taken all that there is."""
+    """These Runs under one level in which another has spent all that there was."""
     home.budgets.hard[FILM] = Decimal(room)
     home.budgets.held["other"] = (FILM, Decimal(room))
+    home.budgets.over.add("other")
+    home.budgets.booked["other"] = Decimal(room)
     runs = [await home.carry(await home.produce(document)) for document in documents]
     assert [run.nodes["frame"].state for run in runs] == [NodeState.WAITING_HUMAN] * len(runs)
     return runs
@@ -67,15 +69,16 @@ async def test_of_two_grants_at_once_the_lower_takes_nothing_back() -> None:
     home = house()
     one, two = await full(home, frame(), frame())
     (first,), (second,) = await home.reviews(one), await home.reviews(two)
-    await home.people.decide("a", first.id, more("5.00"), "")
+    await home.people.decide("a", first.id, more("4.50"), "")
     await home.people.decide("a", second.id, more("4.00", "omar"), "")
     one, two = await home.carry(one), await home.carry(two)
-    assert [limit for _, limit, _ in home.budgets.raised] == [Decimal("5.00"), Decimal("4.00")]
-    assert home.budgets.hard[FILM] == Decimal("5.00")
+    assert [limit for _, limit, _ in home.budgets.raised] == [Decimal("4.50"), Decimal("4.00")]
+    assert home.budgets.hard[FILM] == Decimal("4.50")
+    (two,) = await looked(home, two)  # what the first one held is settled by now
     assert [states(run)["frame"] for run in (one, two)] == ["succeeded", "waiting_human"]
     (again,) = await home.reviews(two)
     assert again.id != second.id
-    assert "of 5.00 are taken" in again.question.cause
+    assert "of 4.50 are taken" in again.question.cause
     two = await home.decide(two, "raise_budget", budget={"currency": "CNY", "amount": "6.00"})
     assert two.state is RunState.SUCCEEDED
     for run in (one, two):
@@ -125,13 +128,12 @@ async def test_another_limit_is_another_decision() -> None:
 
 @pytest.mark.parametrize("cost", ["0.00", "0.10"])
 async def test_what_comes_free_elsewhere_is_asked_for(cost: str) -> None:
-    """COST-9, COST-10: a settlement and a refund of others let in those that fit, no more of them than there is room
-    for, and the others keep the review that they have."""
+    """COST-9, COST-10: refunds of others let in those that fit, no more of them than there is room for, and the others
+    keep the review that they have."""
     home = house()
     runs = await full(home, frame(), frame(), room="4.00")
     home.routing.answering = False
     (_, kept) = [review.id for run in runs for review in await home.reviews(run)]
-    home.budgets.over.add("other")
     home.budgets.booked["other"] = Decimal(cost) + 1
     one, two = await looked(home, *runs)
     assert (states(one)["frame"], states(two)["frame"]) == ("running", "waiting_human")
