@@ -1,13 +1,23 @@
 """Holds: taken, settled, given back, with money in whatever currency the caller counts in."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from libs.faults.fault import Fault
 from libs.telemetry import metrics, names
-from services.cost_quote.domain.budgets import Asked, EnlargeAsk, Hold, HoldAsk, Moved, Refused, ReleaseAsk, SettleAsk
+from services.cost_quote.domain.budgets import (
+    NOTHING,
+    EnlargeAsk,
+    Hold,
+    HoldAsk,
+    Moved,
+    Refused,
+    ReleaseAsk,
+    SettleAsk,
+)
 from services.cost_quote.domain.converting import NEAREST, UP, Rounding, converted_into
 from services.cost_quote.domain.ledger import sentence
 from services.cost_quote.ports import Budgets, PriceBooks
@@ -52,7 +62,7 @@ class MoveHolds:
         """The Hold with what was booked; more than was held is booked and logged as an anomaly."""
         _check_id(ask.hold_id)
         moved = await self._moved(ask, self._budgets.settle, NEAREST)
-        if any((moved.hold.beyond.cost, moved.hold.beyond.attempts, moved.hold.beyond.review_minutes)):
+        if moved.hold.beyond != NOTHING:
             metrics.PROCESS.counter(names.BUDGET_OVERRUNS).inc()
             log.warning("hold %s of budget %s cost more than was held", ask.hold_id, moved.hold.budget_id)
         return moved
@@ -67,17 +77,12 @@ class MoveHolds:
         is not, and it is asked again."""
         asked = ask.asked
         try:
-            return await move(replace(ask, asked=_worth(asked, {asked.currency: asked.cost})))
+            return await move(replace(ask, asked=asked.with_worth({asked.currency: asked.cost})))
         except Fault as fault:
             if fault.code != "validation_failed" or not asked.currency:
                 raise
         rates = converted_into(await self._books.current(), asked.currency, asked.cost, rounding)
-        return await move(replace(ask, asked=_worth(asked, rates)))
-
-
-def _worth(asked: Asked, worth: Mapping[str, int]) -> Asked:
-    """What was asked, in these currencies; without money, in none."""
-    return replace(asked, worth=worth if asked.currency else {})
+        return await move(replace(ask, asked=asked.with_worth(rates)))
 
 
 def _check_id(hold_id: str) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from msgspec import Struct
+
 COUNTED = ("cost", "attempts", "review_minutes")
 """The dimensions that are summed; the deadline is the fourth, and a time."""
 
@@ -55,7 +57,15 @@ class Amounts:
         return Amounts(-self.cost, -self.attempts, -self.review_minutes)
 
     def __sub__(self, other: "Amounts") -> "Amounts":
-        return self + -other
+        return Amounts(
+            self.cost - other.cost, self.attempts - other.attempts, self.review_minutes - other.review_minutes
+        )
+
+    def within(self, other: "Amounts") -> bool:
+        """Whether no dimension is above that of another."""
+        return (
+            self.cost <= other.cost and self.attempts <= other.attempts and self.review_minutes <= other.review_minutes
+        )
 
     def of(self, dimension: str) -> int:
         """The amount in one of `COUNTED`."""
@@ -91,6 +101,10 @@ class Asked:
     def words(self) -> "Asked":
         """What was said, without what it was worth that day."""
         return Asked(self.cost, self.currency, self.attempts, self.review_minutes)
+
+    def with_worth(self, worth: Mapping[str, int]) -> "Asked":
+        """The same in these currencies; without money, in none."""
+        return Asked(self.cost, self.currency, self.attempts, self.review_minutes, worth if self.currency else {})
 
     def amounts_in(self, currency: str) -> Amounts | None:
         """In a budget's currency; None where no rate leads there."""
@@ -169,7 +183,9 @@ class Hold:
     @property
     def beyond(self) -> Amounts:
         """What was booked beyond what had been held."""
-        return NOTHING if self.settled is None else (self.settled - self.amounts).above_zero()
+        if self.settled is None or self.settled.within(self.amounts):
+            return NOTHING
+        return (self.settled - self.amounts).above_zero()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +220,7 @@ class Limits:
     deadline_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class HoldAsk:
+class HoldAsk(Struct, frozen=True):
     """Asks for a reservation."""
 
     hold_id: str
@@ -214,8 +229,7 @@ class HoldAsk:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class EnlargeAsk:
+class EnlargeAsk(Struct, frozen=True):
     """Asks that a Hold hold at least so much money: what it lacks is reserved beside it."""
 
     hold_id: str
@@ -223,8 +237,7 @@ class EnlargeAsk:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SettleAsk:
+class SettleAsk(Struct, frozen=True):
     """Books what it cost. `correct`: replaces what was booked before."""
 
     hold_id: str
