@@ -1,10 +1,12 @@
 """What holds for every JSON value that comes in, whatever it means.
 
 Refused by pointer: NUL characters (no store keeps them) and whole numbers that a double cannot hold (they would arrive
-changed). Refused as unreadable: nesting beyond reason, and numbers beyond the largest double.
+changed). Refused as unreadable: nesting beyond reason, numbers beyond the largest double, and an object that names a
+member twice, of which a decoder believes one.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -15,6 +17,8 @@ from libs.faults.fault import Fault
 DEEPEST = 64
 LARGEST_WHOLE = 2**53
 NAMED_ERRORS = 25
+ESCAPED_COLON = b"\\u003"
+"""How one begins, and a few others."""
 
 
 def pointer_to(parent: str, name: str | int) -> str:
@@ -54,6 +58,47 @@ def check_values(value: Any) -> None:
 def text_faults(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
     """NUL characters alone: what is wrong with a value that travels as the bytes that came. It stands at `pointer`."""
     return islice(_faults(value, pointer, None), NAMED_ERRORS)
+
+
+def check_members(raw: bytes, value: Any) -> None:
+    """Fault malformed_request for an object in `raw` that names a member twice; `value` is what it was decoded to.
+
+    Each member has a colon, and a text may hold some: where there are as many as the value accounts for, nothing was
+    passed over. Otherwise it is read again, slowly.
+    """
+    if raw.count(b":") != _colons(value) or ESCAPED_COLON in raw:
+        _read_slowly(raw, _once)
+
+
+def check_names(raw: bytes, fields: Mapping[str, msgspec.Raw]) -> None:
+    """The same for the outermost object alone, whose values are not decoded."""
+    known = sum(1 + name.count(":") + bytes(item).count(b":") for name, item in fields.items())
+    if raw.count(b":") != known or ESCAPED_COLON in raw:
+        _once(_read_slowly(raw, list))
+
+
+def _colons(value: Any) -> int:
+    if isinstance(value, str):
+        return value.count(":")
+    if isinstance(value, dict):
+        return sum(1 + name.count(":") + _colons(item) for name, item in value.items())
+    return sum(map(_colons, value)) if isinstance(value, list) else 0
+
+
+def _read_slowly(raw: bytes, with_members: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+    try:
+        return json.loads(raw, object_pairs_hook=with_members, parse_int=str)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _once(members: list[tuple[str, Any]]) -> None:
+    seen: set[str] = set()
+    for name, _ in members:
+        if name in seen:
+            told = f"an object of the body names the member {name[:100]!r} more than once; name it once"
+            raise Fault.of("malformed_request", told)
+        seen.add(name)
 
 
 def check_depth(value: Any) -> None:

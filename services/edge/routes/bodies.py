@@ -9,7 +9,15 @@ from starlette.requests import ClientDisconnect, Request
 from libs.faults.fault import Fault
 from libs.kernel.surrogates import halves_in
 from services.edge.domain.calls import Fields
-from services.edge.domain.json_values import Reader, check_depth, check_values, out_of_range, too_deep
+from services.edge.domain.json_values import (
+    Reader,
+    check_depth,
+    check_members,
+    check_names,
+    check_values,
+    out_of_range,
+    too_deep,
+)
 from services.edge.routes.gate import PLACE
 from services.edge.routes.operations import JSON, YAML_TYPES
 
@@ -117,6 +125,7 @@ async def read_json(request: Request, limit_bytes: int, *, optional: bool = Fals
     except msgspec.ValidationError as error:
         raise out_of_range(error) from None
     check_depth(value)
+    check_members(raw, value)
     return value
 
 
@@ -143,6 +152,7 @@ async def read_fields(request: Request, limit_bytes: int) -> Fields:
         fields: Fields = decode(raw, _fields)
     except msgspec.ValidationError:
         raise Fault.invalid(("", "must be an object")) from None
+    check_names(raw, fields)
     return fields
 
 

@@ -1,4 +1,4 @@
-"""Headers that say two things, and bodies that are packed."""
+"""Headers and bodies that say two things, and bodies that are packed."""
 
 import gzip
 
@@ -43,3 +43,21 @@ async def test_a_body_that_is_packed(edge: EdgeHouse, path: str, coding: str) ->
         assert told["detail"].startswith(f"Content-Encoding {coding} is not understood here")
         plain = await admin.post(path, content=b"{}", headers=headers | {"content-encoding": "identity"})
         assert plain.status_code != 415
+
+
+@pytest.mark.parametrize(
+    "path, body",
+    [
+        ("/v1/runs", b'{"model":"clip","input":{"prompt":"a","prompt":"b"}}'),
+        ("/v1/runs/r1/cancel", b'{"reason":"a","reason":"b"}'),
+        ("/v1/chat/completions", b'{"model":"a","model":"b","messages":[]}'),
+    ],
+)
+async def test_a_member_that_is_named_twice(edge: EdgeHouse, path: str, body: bytes) -> None:
+    """EDG-3: of two members of one name a decoder believes one, and nobody knows which: neither is taken."""
+    edge.runs.add("r1", "default")
+    async with edge.admin as admin:
+        answer = await admin.post(path, content=body, headers={"content-type": "application/json"})
+        told = check(answer, 400, "malformed_request")
+    assert "more than once; name it once" in told["detail"]
+    assert (edge.runs.created, edge.routing.asked) == ([], [])

@@ -3,13 +3,22 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
 from libs.kernel.surrogates import halves_in
-from services.edge.domain.json_values import LARGEST_WHOLE, Reader, check_depth, check_values, pointer_to
+from services.edge.domain.json_values import (
+    LARGEST_WHOLE,
+    Reader,
+    check_depth,
+    check_members,
+    check_names,
+    check_values,
+    pointer_to,
+)
 
 JSON = st.recursive(
     st.none()
@@ -121,3 +130,45 @@ def test_half_a_character_is_named_by_pointer(value: Any, bad: str, random: Any)
     assert resolve(whole, pointer) == bad
     assert reason.isascii()
     assert halves_in(json.dumps(whole).encode()[:-1]) == []
+
+
+COLONS = st.recursive(
+    st.none() | st.integers(-LARGEST_WHOLE, LARGEST_WHOLE) | st.text('a:"\\u\u00e9{'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('a:"\\u', max_size=3), inner, max_size=4),
+)
+
+
+@given(st.dictionaries(st.text('a:"\\', max_size=3), COLONS, max_size=4), st.booleans(), st.sampled_from((None, 1)))
+def test_what_names_each_member_once_is_taken(value: dict[str, Any], ascii: bool, indent: int | None) -> None:
+    """EDG-3: no value is refused for the colons or escapes in its texts and names, however it is laid out."""
+    raw = json.dumps(value, ensure_ascii=ascii, indent=indent).encode()
+    for spelt in (raw, raw.replace(b"a", b"\\u0061"), raw.replace(b":", b" : ")):
+        check_members(spelt, msgspec.json.decode(spelt))
+        check_names(spelt, msgspec.json.decode(spelt, type=dict[str, msgspec.Raw]))
+
+
+@pytest.mark.parametrize(
+    "raw, top",
+    [
+        (b'{"a":1,"a":2}', True),
+        (b'{"a" :1,\n"b":{}, "a"\t: [":"]}', True),
+        (b'{"a":"\\u003a","a":2}', True),
+        (b'{"a":2,"\\u0061":"x"}', True),
+        (b'{"a":{"b":1,"b":"::"}}', False),
+        (b'{"a":[{"b":1},{"b":1,"c":"\\u003A","b":1}]}', False),
+        (b'{"n":' + b"9" * 5000 + b',"n":1}', True),
+    ],
+)
+def test_what_names_a_member_twice_is_refused(raw: bytes, top: bool) -> None:
+    """EDG-3: a member that is named twice is malformed, at any depth where values are read and at the top where they
+    are passed on; also where escapes make up for its colon."""
+    fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    if top:
+        with pytest.raises(Fault, match="more than once; name it once") as caught:
+            check_names(raw, fields)
+        assert caught.value.code == "malformed_request"
+    else:
+        check_names(raw, fields)
+    if b"9999" not in raw:
+        with pytest.raises(Fault, match="more than once; name it once"):
+            check_members(raw, msgspec.json.decode(raw))
