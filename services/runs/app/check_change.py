@@ -66,7 +66,13 @@ def refuse_change(told: Mapping[str, Outlook], names: Sequence[str]) -> None:
 
 
 async def _outlook(routing: Routing, plan: Plan, run: Run, node: Node, at_node: str) -> Outlook:
-    given, whole = _given(plan, run, node)
+    return await outlook_of(routing, plan, run, node, *_given(plan, run, node), at_node)
+
+
+async def outlook_of(
+    routing: Routing, plan: Plan, run: Run, node: Node, given: Mapping[str, Any], whole: bool, at_node: str = "/node"
+) -> Outlook:
+    """The outlook of a generating node with that input; `whole`: nothing of it is still to come."""
     order = order_of(plan, run, replace(node, input=given))
     try:
         estimate = await routing.validate(run.tenant, order, node.supply, run.id)

@@ -9,6 +9,8 @@ from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
 from libs.kernel.world import World
 from services.runs.app.find_run import find_run
+from services.runs.app.judge_steering import judge_steering, refuse_malformed
+from services.runs.app.plans import Plans
 from services.runs.app.recording import Recorder, insist
 from services.runs.domain import commands
 from services.runs.domain.run import AT_WORK, TERMINAL_STATES, Draft, Run, RunState
@@ -128,13 +130,20 @@ async def resume_run(
 
 
 async def steer_run(
-    desk: Desk, tenant: str, run_id: str, kind: str, data: Mapping[str, Any], command_id: str
+    desk: Desk, plans: Plans, tenant: str, run_id: str, kind: str, data: Mapping[str, Any], command_id: str
 ) -> Steered:
     """The input on record, of whatever kind: not to be consumed is no error (STEER-3).
 
-    Fault run_terminal for a Run that has ended.
+    Faults: run_terminal for a Run that has ended; validation_failed for data that is none, or with which a node that
+    may take it could never be served.
     """
     told: list[tuple[str, int]] = []
+    before = await find_run(desk.runs, tenant, run_id)
+    refuse_clash(before, command_id)
+    if not commands.known(before, command_id):
+        _refuse_ended(before, "steered")
+        refuse_malformed(data)
+        await judge_steering(desk.routing, plans.of(before), before, kind, data)
 
     def decide(run: Run) -> Sequence[Draft]:
         told.clear()

@@ -5,15 +5,25 @@ replay. Raises `expressions.Unresolved` where something that it names is not the
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from libs.kernel.canonical import digest
 from services.runs.domain.belongings import not_its_own
-from services.runs.domain.expressions import Given, Made, Scope, Unresolved, digests_in, resolve, resolved_input
+from services.runs.domain.expressions import (
+    Given,
+    Made,
+    Scope,
+    Unresolved,
+    digests_in,
+    expressions,
+    resolve,
+    resolved_input,
+)
 from services.runs.domain.fan_out import items_of
 from services.runs.domain.merging import changed, fewer_variants, input_hash, steered
 from services.runs.domain.plan import Kind, Plan, Spec
-from services.runs.domain.run import Artifact, Node, NodeState, Run
+from services.runs.domain.run import Artifact, Node, NodeState, Run, Steered
 
 
 def namespace(node: Node) -> str:
@@ -56,6 +66,29 @@ def prepared(plan: Plan, run: Run, node: Node, steering: int | None = None) -> t
     value = changed(value, node.changes)
     hashed = input_hash(spec.model, value, degradation=spec.degradation, billing_mode=spec.billing_mode)
     return value, digest([hashed, node.supply]) if node.supply else hashed
+
+
+def foreseen(plan: Plan, run: Run, node: Node, *coming: Steered) -> tuple[dict[str, Any], bool]:
+    """(the input that a generate node would begin with, with all that waits for it and these after it; whether that is
+    all of it). Where its expressions have no value yet it is what is known: a text appended to one of them stands for
+    the whole. Unresolved for a path that leads through one."""
+    spec = plan.spec(node.id)
+    waiting = (Steered(left.kind, left.data) for left in run.steering)
+    held = (*run.steered.get(namespace(node), ()), *waiting, *coming)
+    taken = [one for one in held if one.kind in spec.consumes_steering]
+    try:
+        return prepared(plan, replace(run, steered={**run.steered, namespace(node): tuple(taken)}), node)[0], True
+    except Unresolved as missing:
+        value = {name: said for name, said in spec.input.items() if not any(expressions(said))}
+        unknown = spec.input.keys() - value.keys()
+        for one in taken:
+            path = spec.consumes_steering[one.kind]
+            field, _, inner = path.partition(".")
+            if not (inner and field in unknown):
+                value = steered(value, path, one.data)
+            elif one in coming:
+                raise missing
+        return changed(value, node.changes), False
 
 
 def items_now(plan: Plan, run: Run, node: Node) -> list[dict[str, Any]]:

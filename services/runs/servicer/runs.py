@@ -127,8 +127,9 @@ class RunsServicer(RunsServiceServicer):
     async def SteerRun(self, request: pb.SteerRunRequest, context: Any) -> pb.SteerRunResponse:
         """Accepts an input into a Run that is not terminal, durably."""
         data = wire.struct_to_dict(request.data)
-        steered = await steer_run(self._desk, request.tenant, request.run_id, request.kind, data, request.request_id)
-        return wire.steered_to_proto(steered, request.kind, self._plans.of(steered.run))
+        tenant, run_id, kind = request.tenant, request.run_id, request.kind
+        steered = await steer_run(self._desk, self._plans, tenant, run_id, kind, data, request.request_id)
+        return wire.steered_to_proto(steered, kind, self._plans.of(steered.run))
 
     async def RedriveRun(self, request: pb.RedriveRunRequest, context: Any) -> pb.RedriveRunResponse:
         """Runs a node again, with its history, or tells what that would touch and cost."""

@@ -94,7 +94,7 @@ class Fate:
 
     async def _steer(self, run: Run) -> None:
         kind = self.chance.choice(["style", "nobody declares this"])
-        await steer_run(self.house.desk, "a", run.id, kind, {"text": f"darker {self.steered}"}, "")
+        await steer_run(self.house.desk, self.house.plans, "a", run.id, kind, {"text": f"darker {self.steered}"}, "")
         self.steered += 1
 
     async def _pause(self, run: Run) -> None:

@@ -70,7 +70,7 @@ async def test_what_a_command_brings_was_judged_with_it() -> None:
     home = house()
     node = looking([], needs=["go"], consumes_steering={"look": "input.reference_images"})
     run = await home.carry(await home.produce(production({"id": "go", "kind": "gate"}, node)))
-    await steer_run(home.desk, "a", run.id, "look", {"value": [GIVEN]}, "")
+    await steer_run(home.desk, home.plans, "a", run.id, "look", {"value": [GIVEN]}, "")
     run = await home.decide(run, "approve")
     assert home.routing.orders["like"].input["reference_images"] == [GIVEN]
     other = {"artifact": "e" * 64}

@@ -16,7 +16,7 @@ STYLED = {**FRAME, "consumes_steering": {"style": "input.prompt"}}
 
 async def steer(home: House, run: Run, text: str = "at dusk", kind: str = "style", command: str = "") -> str:
     """Accept one input."""
-    return (await steer_run(home.desk, "a", run.id, kind, {"text": text}, command))[0]
+    return (await steer_run(home.desk, home.plans, "a", run.id, kind, {"text": text}, command))[0]
 
 
 async def test_an_input_is_consumed_at_the_start_of_an_attempt() -> None:
@@ -84,7 +84,7 @@ async def test_the_answer_to_an_input_names_who_may_take_it() -> None:
     document = production({"id": "go", "kind": "gate"}, {**STYLED, "needs": ["go"]}, map_)
     run = await home.carry(await home.produce(document))
     for kind, nodes in (("style", ["frame", "frames"]), ("stlye", [])):
-        steered = await steer_run(home.desk, "a", run.id, kind, {"text": "x"}, "")
+        steered = await steer_run(home.desk, home.plans, "a", run.id, kind, {"text": "x"}, "")
         told = steered_to_proto(steered, kind, home.plan(steered.run))
         assert (told.steering_event_id, list(told.node_ids)) == (steered.id, nodes)
         assert list(told.declared_kinds) == ["style"]
@@ -148,7 +148,9 @@ async def test_a_command_says_whether_it_came_before() -> None:
     assert [(await redrive_run(home.desk, home.plans, "a", run.id, asked))[2] for _ in range(2)] == [False, True]
     assert [(await pause_run(home.desk, "a", run.id, "", "pause:k#1"))[1] for _ in range(2)] == [False, True]
     assert [(await resume_run(home.desk, "a", run.id, "", "resume:k#1"))[1] for _ in range(2)] == [False, True]
-    inputs = [await steer_run(home.desk, "a", run.id, "style", {"text": "x"}, "steer:k#1") for _ in range(2)]
+    inputs = [
+        await steer_run(home.desk, home.plans, "a", run.id, "style", {"text": "x"}, "steer:k#1") for _ in range(2)
+    ]
     assert [told[2] for told in inputs] == [False, True]
     assert inputs[0][:2] == inputs[1][:2]
 
@@ -331,7 +333,7 @@ async def test_a_late_command_stays_one_behind_many_inputs() -> None:
     await pause_run(home.desk, "a", run.id, "", "p1")
     await resume_run(home.desk, "a", run.id, "", "r1")
     for n in range(100):
-        await steer_run(home.desk, "a", run.id, "style", {"text": "darker"}, f"s{n}")
+        await steer_run(home.desk, home.plans, "a", run.id, "style", {"text": "darker"}, f"s{n}")
     assert (await pause_run(home.desk, "a", run.id, "", "p1"))[0].state is RunState.RUNNING
 
 

@@ -138,7 +138,7 @@ async def test_operators_look_at_whoevers_run_and_do_no_more() -> None:
     for call in (
         cancel_run(house.desk, "", run.id),
         pause_run(house.desk, "", run.id, "", "c"),
-        steer_run(house.desk, "", run.id, "style", {}, "s"),
+        steer_run(house.desk, house.plans, "", run.id, "style", {}, "s"),
         read_run(house.runs, house.routing, "", "r9"),
     ):
         with pytest.raises(Fault) as caught:
