@@ -51,3 +51,5 @@ def resolve(session: Session, attempt_id: str, provider_task_id: str, not_accept
         output.show_json(answer)
     else:
         output.console.print(f"recorded; the task goes on from there (attempt {attempt_id})")
+        if answer.get("waiting_reason"):
+            output.console.print(answer["waiting_reason"])

@@ -54,12 +54,13 @@ async def _asked(
     return answer.attempt, answer.said
 
 
-async def take_up(desk: Desk, task: Task, attempt: Attempt, provider_task_id: str) -> None:
-    """The provider has it after all: follow it, from now on, under that id."""
+async def take_up(desk: Desk, task: Task, attempt: Attempt, provider_task_id: str, reason: str = "") -> None:
+    """The provider has it after all: follow it, from now on, under that id. `reason` says what is not known of it."""
     channel, _ = await connection_of(desk, attempt)
     now = desk.now()
     poll_at = next_poll(attempt, min(channel.poll_interval_s, 0.1), None, now, desk.chance())
-    await record_outcome(desk, Write(task, transitions.accepted(task, attempt, provider_task_id, now, poll_at), now))
+    taken = transitions.accepted(task, attempt, provider_task_id, now, poll_at)
+    await record_outcome(desk, Write(task, transitions.waiting(taken, reason, poll_at), now))
     desk.bell.ring()
 
 

@@ -62,7 +62,13 @@ ATTEMPT_MOVES: Mapping[AttemptState, frozenset[AttemptState]] = {
         {AttemptState.ACCEPTED, AttemptState.NOT_ACCEPTED, AttemptState.UNRESOLVED}
     ),
     AttemptState.ACCEPTED: frozenset(
-        {AttemptState.RUNNING, AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED}
+        {
+            AttemptState.RUNNING,
+            AttemptState.SUCCEEDED,
+            AttemptState.FAILED,
+            AttemptState.CANCELLED,
+            AttemptState.NOT_ACCEPTED,  # an operator takes his word back, under which nothing was ever heard
+        }
     ),
     AttemptState.RUNNING: frozenset({AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.CANCELLED}),
     AttemptState.SUCCEEDED: frozenset(),

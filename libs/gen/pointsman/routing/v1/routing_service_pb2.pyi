@@ -692,7 +692,7 @@ class ResolveAttemptRequest(_message.Message):
     resolution: _builtins.str
     """Required. `accepted` or `not_accepted`."""
     provider_task_id: _builtins.str
-    """With `accepted`: the provider's id of the job."""
+    """With `accepted`: the provider's id of the job. Refused where the provider knows no such job."""
     comment: _builtins.str
     """Why, for the record."""
     def __init__(
