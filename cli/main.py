@@ -9,6 +9,7 @@ from cli.commands.adapters import adapters
 from cli.commands.alerts import alerts
 from cli.commands.attempt import attempt
 from cli.commands.budget import budget
+from cli.commands.calls import calls
 from cli.commands.capacity import capacity
 from cli.commands.catalog import catalog
 from cli.commands.certs import certs
@@ -70,7 +71,7 @@ def main(context: click.Context, url: str, key: str, data: Path) -> None:
 
 
 STARTING = (up, demo, drill)
-ASKING = (run, invoke, models, explain, whatif)
+ASKING = (run, invoke, calls, models, explain, whatif)
 OPERATING = (
     catalog,
     channel,

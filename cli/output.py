@@ -22,7 +22,7 @@ NO_SERVER = 3
 NO_RESULT = 4
 INTERRUPTED = 130
 
-COPIED = frozenset({"id", "run", "task"})
+COPIED = frozenset({"id", "run", "task", "call"})
 """Columns of ids that people copy into the next command: they stay in one piece while others are folded."""
 
 PIPED_WIDTH = 140

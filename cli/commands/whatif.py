@@ -1,6 +1,5 @@
 """`pointsman whatif`: history decided again under another policy, price list or catalogue."""
 
-import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -12,29 +11,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli import output
 from cli.api import Api
 from cli.context import Session, json_option, pass_session
+from cli.times import Stretch
 
 PAGE = 200
 EXAMPLES = 20
 EXAMPLES_OF_A_MOVE = 3
 """A table shows so many of each move, since their reasons resemble each other; --json has up to EXAMPLES."""
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 COUNTS = ("decided", "untouched", "refused", "unreadable", "changed")
 Report = dict[str, Any]
 
 yaml_file = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-class Stretch(click.ParamType):
-    """A stretch of time in seconds: `90s`, `30m`, `24h`, `7d`."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds."""
-        found = re.fullmatch(r"(\d{1,6})([smhd])", str(value), re.ASCII)
-        if found is None or int(found[1]) == 0:
-            self.fail(f"{value!r} is no time; write for example 30m, 24h or 7d", param, ctx)
-        return float(int(found[1]) * UNITS[found[2]])
 
 
 @click.command()

@@ -60,6 +60,7 @@ SCOPES: Mapping[str, frozenset[str]] = {
     "/pointsman.routing.v1.RoutingService/Invoke": _CALLERS,
     "/pointsman.routing.v1.RoutingService/InvokeStream": _CALLERS,
     "/pointsman.routing.v1.RoutingService/GetCall": _CALLERS,
+    "/pointsman.routing.v1.RoutingService/ListCalls": _CALLERS,
     "/pointsman.routing.v1.CatalogService/ListModels": _USERS | {"invoke"},
     "/pointsman.edge.v1.KeyService/CreateKey": _ADMINS,
     "/pointsman.edge.v1.KeyService/ListKeys": _ADMINS,

@@ -62,6 +62,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "Invoke": _EDGE | _RUNS,
         "InvokeStream": _EDGE,
         "GetCall": _EDGE,
+        "ListCalls": _EDGE,
         "RaiseAlert": _RUNS,
         "ListAlerts": _EDGE,
         "AcknowledgeAlert": _EDGE,

@@ -33,6 +33,7 @@ from services.edge.app.stream_watch import StreamWatch
 from services.edge.app.take_materials import TakeMaterials
 from services.edge.domain import keys
 from services.edge.peers.budgets import BudgetsPeer
+from services.edge.peers.call_records import CallRecordsPeer
 from services.edge.peers.callbacks import CallbacksPeer
 from services.edge.peers.calls import CallsPeer
 from services.edge.peers.capacity import CapacityPeer
@@ -45,6 +46,7 @@ from services.edge.peers.runs import RunsPeer
 from services.edge.ports import Keys, Owners, RequestCounts
 from services.edge.routes.artifacts import ArtifactRoutes
 from services.edge.routes.budgets import BudgetRoutes
+from services.edge.routes.call_records import CallRecordRoutes
 from services.edge.routes.callbacks import CallbackRoutes
 from services.edge.routes.calling import Calling
 from services.edge.routes.calls import CallRoutes
@@ -196,6 +198,7 @@ class House:
         self._callbacks = CallbacksPeer(channels.to("runs"))
         self._routing = RoutingPeer(channels.to("routing"))
         self._calls = CallsPeer(channels.to("routing"))
+        self._call_records = CallRecordsPeer(channels.to("routing"))
         self._catalog = CatalogPeer(channels.to("routing"))
         self.quotas = RequestQuotas(self._catalog, counts, world)
         self._health = HealthPeer(channels.to("health"))
@@ -223,6 +226,7 @@ class House:
             TaskRoutes(self._routing, reveal),
             ReplayRoutes(self._routing, self.world.clock),
             CallRoutes(calling, self._calls, reveal),
+            CallRecordRoutes(self._call_records, reveal),
             self._openai(calling),
             ModelRoutes(self._catalog),
             ArtifactRoutes(self._blobs, reveal, settings.upload_limit_bytes, settings.links, self.world.clock),

@@ -1,5 +1,6 @@
 """The public shapes of synchronous calls: laws as in `shapes`. Times of a call are milliseconds."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -89,7 +90,7 @@ class CallTimes(Struct, frozen=True):
     overhead_ms: float
 
 
-class Call(Struct, frozen=True):
+class ListedCall(Struct, frozen=True):
     """A call on record. `status`: running, succeeded, failed or abandoned (its caller left before it ended)."""
 
     id: str
@@ -112,4 +113,39 @@ class Call(Struct, frozen=True):
     parent_call_id: str | None
     created_at: datetime | None
     finished_at: datetime | None
+
+
+class Call(ListedCall, frozen=True):
+    """A call with why each Supply was chosen."""
+
     selections: list[Selection]
+
+
+class CallPage(Struct, frozen=True):
+    """Calls of the key's tenant that have ended, the newest end first."""
+
+    calls: list[ListedCall]
+    next_page_token: str
+
+
+class TenantCall(ListedCall, frozen=True, kw_only=True):
+    """A call as its tenant sees it, and whose it is: for operators."""
+
+    tenant: str
+
+
+class TenantCallPage(Struct, frozen=True):
+    """Calls of one tenant or of all that have ended, the newest end first."""
+
+    calls: list[TenantCall]
+    next_page_token: str
+
+
+class CallFilter(Struct, frozen=True):
+    """Which calls; empty fields ask for nothing. `since` is part of the time asked for, `until` is not."""
+
+    model: str
+    statuses: Sequence[str]
+    session_id: str
+    since: datetime | None
+    until: datetime | None

@@ -14,6 +14,7 @@ LONGEST_NAME = 100
 RUN_STATUSES = (
     "pending", "running", "paused", "succeeded", "failed", "timed_out", "cancelled", "dead_letter",
 )  # fmt: skip
+CALL_ENDS = ("succeeded", "failed", "abandoned")
 VISIBLE = re.compile(r"[!-~]+")
 
 

@@ -1,6 +1,9 @@
 """Synchronous calls of routing."""
 
+from collections.abc import Iterable
+
 from google.protobuf.duration_pb2 import Duration
+from msgspec.structs import asdict
 
 from pointsman.common.v1 import usage_pb2
 from pointsman.routing.v1 import call_pb2
@@ -71,9 +74,25 @@ def _said(message: usage_pb2.Usage, name: str) -> int | None:
 
 
 def call(message: call_pb2.Call) -> call_shapes.Call:
-    """A call as its callers see it."""
+    """A call as its callers see it, with its rounds."""
+    selections = [selection(item) for item in message.selections]
+    return call_shapes.Call(**asdict(listed(message)), selections=selections)
+
+
+def tenant_call(message: call_pb2.Call) -> call_shapes.TenantCall:
+    """A call as operators see it in a list."""
+    return call_shapes.TenantCall(**asdict(listed(message)), tenant=message.tenant)
+
+
+def states(statuses: Iterable[str]) -> list[call_pb2.CallState.ValueType]:
+    """The states of those public words."""
+    return [call_pb2.CallState.Value(f"CALL_STATE_{status.upper()}") for status in statuses]
+
+
+def listed(message: call_pb2.Call) -> call_shapes.ListedCall:
+    """A call as its callers see it in a list."""
     lost = message.degradation if message.HasField("degradation") else None
-    return call_shapes.Call(
+    return call_shapes.ListedCall(
         id=message.id,
         model=message.model,
         kind=message.kind,
@@ -94,7 +113,6 @@ def call(message: call_pb2.Call) -> call_shapes.Call:
         parent_call_id=message.parent_call_id or None,
         created_at=moment(message.create_time),
         finished_at=moment(message.finish_time),
-        selections=[selection(item) for item in message.selections],
     )
 
 

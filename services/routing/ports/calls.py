@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from libs.kernel.money import Money
-from services.routing.domain.calls.call import Call, Try
+from services.routing.domain.calls.call import Call, CallState, Try
 from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.catalog import Channel, Supply
 from services.routing.domain.decision import HealthView, QuoteView
@@ -38,6 +38,19 @@ class Intent(Struct, frozen=True):
         return self.call.tries[-1]
 
 
+class CallQuery(Struct, frozen=True):
+    """Which calls that have ended; empty fields ask for nothing."""
+
+    tenant: str = ""
+    model: str = ""
+    states: tuple[CallState, ...] = ()
+    session_id: str = ""
+    since: datetime | None = None
+    """Those that ended then or later."""
+    until: datetime | None = None
+    """Those that ended before then."""
+
+
 class CallStore(Protocol):
     """Calls and their tries, appended and never changed; both are forgotten after their time.
 
@@ -59,6 +72,11 @@ class CallStore(Protocol):
 
     async def ended(self, call_ids: Sequence[str]) -> tuple[Call, ...]:
         """Those of them that have ended, by id."""
+        ...
+
+    async def find(self, query: CallQuery, token: str, size: int) -> tuple[tuple[Call, ...], str]:
+        """Calls that have ended, the newest end first: at most `size` of those after the token, and the token of what
+        follows or "". Fault `malformed_request` for a token that no page gave."""
         ...
 
     async def overdue(self, since: datetime, until: datetime, count: int) -> tuple[Call, ...]:

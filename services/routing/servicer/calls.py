@@ -1,14 +1,18 @@
 """`RoutingService`: synchronous calls."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
+from libs.rpc.paging import page_size, page_within
+from pointsman.routing.v1 import call_list_pb2, call_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.invoke import invoke
 from services.routing.app.calls.invoke_stream import invoke_stream
 from services.routing.app.calls.read_call import read_call
+from services.routing.ports.calls import CallQuery
 from services.routing.wire import calls as wire
 from services.routing.wire.task import selection_to_proto
 
@@ -40,3 +44,13 @@ class CallServicer:
         message = wire.call_to_proto(call)
         message.selections.extend(selection_to_proto(item) for item in rounds)
         return pb.GetCallResponse(call=message)
+
+    async def ListCalls(self, request: call_list_pb2.ListCallsRequest, context: Any) -> call_list_pb2.ListCallsResponse:
+        """A page of calls that have ended, the newest end first."""
+        size, asked = page_size(request.page_size), wire.query_from_proto(request)
+        page, following = await page_within(partial(self._listed, asked), request.page_token, size)
+        return call_list_pb2.ListCallsResponse(calls=page, next_page_token=following)
+
+    async def _listed(self, asked: CallQuery, token: str, size: int) -> tuple[Sequence[call_pb2.Call], str]:
+        found, following = await self._calls.store.find(asked, token, size)
+        return [wire.call_to_proto(call) for call in found], following

@@ -1,12 +1,13 @@
 """Synchronous calls in memory: the twin of `calls_postgres`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from libs.faults.fault import Fault
 from services.routing.domain.calls.call import Call, CallState
 from services.routing.domain.rounds import SelectionRound
-from services.routing.ports.calls import Intent
+from services.routing.ports.calls import CallQuery, Intent
+from services.routing.store.paging import key_of, token_of
 
 
 class MemoryCalls:
@@ -45,6 +46,17 @@ class MemoryCalls:
         """See the port."""
         return tuple(self._ended[name][0] for name in sorted({*call_ids} & self._ended.keys()))
 
+    async def find(self, query: CallQuery, token: str, size: int) -> tuple[tuple[Call, ...], str]:
+        """See the port."""
+        after = key_of(token)
+        fits = [(moment, call.id) for call, moment in self._moments() if _fits(query, call, moment)]
+        left = sorted((key for key in fits if after is None or key < after), reverse=True)
+        page = tuple(self._ended[call_id][0] for _, call_id in left[:size])
+        return page, token_of(*left[size - 1]) if len(left) > size else ""
+
+    def _moments(self) -> Iterator[tuple[Call, datetime]]:
+        return ((call, call.finished_at) for call, _ in self._ended.values() if call.finished_at is not None)
+
     async def overdue(self, since: datetime, until: datetime, count: int) -> tuple[Call, ...]:
         """See the port."""
         last = [known[max(known)] for call_id, known in self.intents.items() if known and call_id not in self._ended]
@@ -79,6 +91,17 @@ class MemoryCalls:
     async def keep_answer(self, tenant: str, key: str, answer: bytes, until: datetime) -> None:
         """See the port."""
         self._answers[tenant, key] = answer, until
+
+
+def _fits(query: CallQuery, call: Call, finished_at: datetime) -> bool:
+    return (
+        query.tenant in ("", call.tenant)
+        and query.model in ("", call.model)
+        and (not query.states or call.state in query.states)
+        and query.session_id in ("", call.session_id)
+        and (query.since is None or finished_at >= query.since)
+        and (query.until is None or finished_at < query.until)
+    )
 
 
 def known_already(call_id: str) -> Fault:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Table, text
+from sqlalchemy import Select, Table, func, select, text
 from sqlalchemy.dialects import postgresql
 
 from libs.faults.fault import Fault
@@ -17,9 +17,10 @@ from libs.store.database import Database
 from libs.store.gathering import Gathering
 from services.routing.domain.calls.call import Call
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
-from services.routing.ports.calls import Intent
+from services.routing.ports.calls import CallQuery, Intent
 from services.routing.store.calls_memory import known_already
 from services.routing.store.calls_tables import call_attempts, calls
+from services.routing.store.paging import key_of, token_of
 
 EVERYBODYS = frozenset({"governance_backend_down", "revision_conflict"})
 
@@ -129,6 +130,14 @@ class PostgresCalls:
             found = await tx.execute(ENDED, {"ids": list(call_ids)})
             return tuple(_call.decode(record) for record in found.scalars())
 
+    async def find(self, query: CallQuery, token: str, size: int) -> tuple[tuple[Call, ...], str]:
+        """See the port."""
+        async with self._database.read() as tx:
+            found = (await tx.execute(page_of(query, token, size + 1))).all()
+        page = found[:size]
+        more = len(found) > size
+        return tuple(_call.decode(row.record) for row in page), token_of(*page[-1][:2]) if more else ""
+
     async def overdue(self, since: datetime, until: datetime, count: int) -> tuple[Call, ...]:
         """See the port."""
         async with self._database.read() as tx:
@@ -155,6 +164,28 @@ class PostgresCalls:
     async def keep_answer(self, tenant: str, key: str, answer: bytes, until: datetime) -> None:
         """See the port."""
         await self._answering.fetch(KEEP_ANSWER, tenant, key, answer, until)
+
+
+def page_of(query: CallQuery, token: str, size: int) -> Select[Any]:
+    """The statement of a page: (finished_at, id, record)."""
+    newest_first = calls.c.finished_at.desc(), calls.c.id.desc()
+    wanted = select(calls.c.finished_at, calls.c.id, calls.c.record).order_by(*newest_first).limit(size)
+    after = key_of(token)
+    if after is not None:
+        wanted = wanted.where(func.row(calls.c.finished_at, calls.c.id) < func.row(*after))
+    if query.tenant:
+        wanted = wanted.where(calls.c.tenant == query.tenant)
+    if query.model:
+        wanted = wanted.where(calls.c.model == query.model)
+    if query.states:
+        wanted = wanted.where(calls.c.state.in_([state.value for state in query.states]))
+    if query.session_id:
+        wanted = wanted.where(text("session <> ''"), calls.c.session == query.session_id)
+    if query.since is not None:
+        wanted = wanted.where(calls.c.finished_at >= query.since)
+    if query.until is not None:
+        wanted = wanted.where(calls.c.finished_at < query.until)
+    return wanted
 
 
 def _intent_row(intent: Intent) -> tuple[Any, ...]:
@@ -190,6 +221,7 @@ def _end_row(call: Call, rounds: Sequence[SelectionRound]) -> tuple[Any, ...]:
         call.finished_at,
         encode(call).decode(),
         encode(rounds).decode(),
+        call.session_id,
     )
 
 

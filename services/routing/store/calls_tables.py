@@ -5,7 +5,7 @@ A call that has not ended has no row in `calls`; it stands as the last of its ro
 JSON text of the value; what an operator may want to ask of many calls has a column of its own.
 """
 
-from sqlalchemy import BigInteger, Column, DateTime, Index, Integer, LargeBinary, MetaData, Numeric, Table, Text
+from sqlalchemy import BigInteger, Column, DateTime, Index, Integer, LargeBinary, MetaData, Numeric, Table, Text, text
 
 metadata = MetaData()
 
@@ -43,7 +43,10 @@ calls = Table(
     Column("finished_at", DateTime(timezone=True), nullable=False),
     Column("record", Text, nullable=False),
     Column("rounds", Text, nullable=False),  # those that no try came of
-    Index("calls_by_time", "finished_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}),
+    Column("session", Text, nullable=False, server_default=""),  # empty = none, or a release that kept it in the record
+    Index("calls_by_end", "finished_at", "id"),
+    Index("calls_by_tenant", "tenant", "finished_at", "id"),
+    Index("calls_by_session", "tenant", "session", "finished_at", "id", postgresql_where=text("session <> ''")),
 )
 """Calls that have ended."""
 

@@ -23,9 +23,12 @@ def key_of(token: str) -> tuple[datetime, str] | None:
         return None
     try:
         at, row_id = _opened(token)
-        return datetime.fromisoformat(at), str(row_id)
+        moment, name = datetime.fromisoformat(at), str(row_id)
     except (ValueError, TypeError, binascii.Error) as error:
         raise _foreign() from error
+    if moment.tzinfo is None or "\x00" in name:
+        raise _foreign()
+    return moment, name
 
 
 def token_after(place: Place) -> str:

@@ -9,20 +9,22 @@ from libs.rpc.values import (
     nanos_to_proto,
     seconds_of,
     seconds_to_proto,
+    time_from_proto,
     time_to_proto,
 )
 from pointsman.provider_adapter.v1 import provider_pb2, provider_service_pb2
-from pointsman.routing.v1 import call_pb2, routing_service_pb2, task_pb2
+from pointsman.routing.v1 import call_list_pb2, call_pb2, routing_service_pb2, task_pb2
 from services.routing.app.calls.open_call import Asked
 from services.routing.domain.calls.call import Call, CallState, Try
 from services.routing.domain.catalog import Channel, Supply
-from services.routing.ports.calls import Answered, Outgoing, Report
+from services.routing.ports.calls import Answered, CallQuery, Outgoing, Report
 from services.routing.wire import failures
 from services.routing.wire.artifacts import artifact_from_proto, artifact_to_proto
 from services.routing.wire.endpoints import endpoint
 from services.routing.wire.usage import usage_from_proto, usage_to_proto
 
 _STATES = {state: call_pb2.CallState.Value(f"CALL_STATE_{state.name}") for state in CallState}
+_ENDS = {number: state for state, number in _STATES.items() if state is not CallState.RUNNING}
 LONGEST_ID = 200
 
 
@@ -47,6 +49,21 @@ def asked_from_proto(message: routing_service_pb2.InvokeRequest, streamed: bool 
         parent_call_id=options.parent_call_id[:LONGEST_ID],
         skip_cache=options.skip_cache,
         streamed=streamed,
+    )
+
+
+def query_from_proto(message: call_list_pb2.ListCallsRequest) -> CallQuery:
+    """Which calls are listed. Fault `validation_failed` for a state in which no call ends, and a time that is none."""
+    if any(state not in _ENDS for state in message.states):
+        told = "may name how calls end: succeeded, failed or abandoned; one that is under way is read by its id"
+        raise Fault.invalid(("/states", told))
+    return CallQuery(
+        tenant=message.tenant,
+        model=message.model,
+        states=tuple(_ENDS[state] for state in message.states),
+        session_id=message.session_id,
+        since=time_from_proto(message.since_time, "/since_time"),
+        until=time_from_proto(message.until_time, "/until_time"),
     )
 
 

@@ -10,7 +10,7 @@ from google.type.money_pb2 import Money
 from libs.faults.failures import failure_to_proto
 from libs.faults.fault import Fault
 from pointsman.common.v1 import artifact_pb2, usage_pb2
-from pointsman.routing.v1 import call_pb2, task_pb2
+from pointsman.routing.v1 import call_list_pb2, call_pb2, task_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from tests.contract.edge.values import at
@@ -136,6 +136,29 @@ class FakeCalls(RoutingServiceServicer):
         told.CopyFrom(call)
         told.selections.append(round_)
         return pb.GetCallResponse(call=told)
+
+    async def ListCalls(self, request: Any, context: Any) -> Any:
+        """Those that have ended, the newest first; a token is the id of the last one before."""
+        fits = [
+            call
+            for call_id, call in sorted(self.calls.items(), reverse=True)
+            if request.tenant in ("", call.tenant)
+            and request.model in ("", call.model)
+            and request.session_id in ("", call.session_id)
+            and (not request.states or call.state in request.states)
+            and (not request.page_token or call_id < request.page_token)
+            and _within(request, call)
+        ]
+        page = fits[: request.page_size]
+        return call_list_pb2.ListCallsResponse(calls=page, next_page_token=page[-1].id if len(fits) > len(page) else "")
+
+
+def _within(request: Any, call: call_pb2.Call) -> bool:
+    ended = call.finish_time.seconds
+    since, until = (
+        getattr(request, name).seconds if request.HasField(name) else None for name in ("since_time", "until_time")
+    )
+    return (since is None or ended >= since) and (until is None or ended < until)
 
 
 def an_attempt() -> call_pb2.CallAttempt:

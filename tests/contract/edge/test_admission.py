@@ -18,7 +18,7 @@ from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceStub
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 from pointsman.health.v1 import health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
-from pointsman.routing.v1 import routing_service_pb2
+from pointsman.routing.v1 import call_list_pb2, routing_service_pb2
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
 from pointsman.runs.v1 import review_pb2, review_service_pb2, runs_service_pb2
 from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceStub
@@ -73,6 +73,12 @@ async def test_users_name_their_own_tenant(edge: EdgeHouse, port: Port) -> None:
     ):
         assert await port.code(RunsServiceStub, method, whoever, owner) == "forbidden"
         assert await port.code(RunsServiceStub, method, whoever, operator) == ""
+    calls = call_list_pb2.ListCallsRequest(page_size=9)
+    _, caller = await edge.key("owner", "invoke")
+    assert await port.code(RoutingServiceStub, "ListCalls", calls, caller) == "forbidden"
+    assert await port.code(RoutingServiceStub, "ListCalls", calls, operator) == ""
+    calls.tenant = "owner"
+    assert await port.code(RoutingServiceStub, "ListCalls", calls, caller) == ""
 
 
 async def test_streams_are_checked_too(edge: EdgeHouse, port: Port) -> None:

@@ -76,6 +76,7 @@ async def test_no_list_tells_of_another_tenant(edge: EdgeHouse) -> None:
     """AUTH-1: whatever operation lists, a stranger's answer names nothing of the owner's."""
     edge.runs.add("run-of-the-owner", "owner", labels={"act": "secret-of-the-owner"})
     edge.routing.add("task-of-the-owner", "owner")
+    edge.routing.ended(routing_service_pb2.InvokeRequest(call_id="call-of-the-owner", tenant="owner", model="m"))
     async with await edge.user("stranger", "runs", "invoke") as stranger:
         paths = (await stranger.get("/openapi.json")).json()["paths"]
         for path, methods in paths.items():

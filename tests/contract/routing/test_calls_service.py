@@ -1,9 +1,13 @@
 """Synchronous calls as their callers see them: RoutingService over loopback, with scripted peers behind it."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
+from libs.faults.fault import Fault
+from libs.rpc.faulting import faults_from_rpc
+from pointsman.routing.v1 import call_list_pb2, call_pb2
 from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.feedback import Pace
 from services.routing.domain.usage import Usage
@@ -72,3 +76,31 @@ async def test_tokens_are_priced_by_the_rates_of_their_quote(play: CallStage):
     play.script("a/talk", Then(report=Report(Usage(input_tokens=10))))
     await play.invoke("c2")
     assert [item.usage.input_tokens for item in play.quotes.priced] == [10]
+
+
+async def listed(play: CallStage, **asked: Any) -> call_list_pb2.ListCallsResponse:
+    """A page of the calls that have ended."""
+    async with faults_from_rpc():
+        found: call_list_pb2.ListCallsResponse = await play.stub.ListCalls(
+            call_list_pb2.ListCallsRequest(**asked), timeout=5
+        )
+    return found
+
+
+async def test_calls_that_have_ended_are_listed(play: CallStage):
+    """SYN-11 AUTH-1: as their records say, without the rounds, a page after the other; under way is no end."""
+    for name in ("c1", "c2"):
+        await play.invoke(name)
+        await play.call(name)
+    assert (await listed(play, tenant="nobody")).calls == []
+    page = await listed(play, tenant="t", page_size=1)
+    (newest,) = page.calls
+    assert (newest.id, newest.tenant, newest.model, len(newest.attempts), len(newest.selections)) == (
+        "c2", "t", "talk", 1, 0
+    )  # fmt: skip
+    rest = await listed(play, page_token=page.next_page_token, states=[call_pb2.CALL_STATE_SUCCEEDED])
+    assert ([call.id for call in rest.calls], rest.next_page_token) == (["c1"], "")
+    for wrong in ({"states": [call_pb2.CALL_STATE_RUNNING]}, {"page_size": -1}):
+        with pytest.raises(Fault) as caught:
+            await listed(play, **wrong)
+        assert caught.value.code == "validation_failed"

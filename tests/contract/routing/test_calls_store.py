@@ -1,6 +1,7 @@
 """The contract of `CallStore` and `AnswerStore`, tried on both implementations."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from decimal import Decimal
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from sqlalchemy import text
+from sqlalchemy.dialects import postgresql
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
@@ -18,10 +21,12 @@ from services.routing.domain.calls.stall_clock import Times
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.domain.task import Artifact, Failure
 from services.routing.domain.usage import Usage
-from services.routing.ports.calls import Intent
+from services.routing.ports.calls import CallQuery, Intent
 from services.routing.store.calls_memory import MemoryCalls
-from services.routing.store.calls_postgres import PostgresCalls
+from services.routing.store.calls_postgres import PostgresCalls, page_of
 from tests.contract.routing.tasks_stores import KINDS, SCHEMA, VERSIONS, at
+
+DIALECT = postgresql.dialect()
 
 
 @pytest.fixture(params=KINDS)
@@ -140,6 +145,81 @@ async def test_a_call_ends_once(store: Any):
     assert await store.end(ended("c"), ())
     assert not await store.end(ended("c", state=CallState.FAILED), ())
     assert (await store.get("c"))[0].state is CallState.SUCCEEDED
+
+
+async def found(store: Any, size: int = 9, **query: Any) -> list[str]:
+    """The ids of a page and of all pages behind it, each page's last one marked."""
+    token, told = "", []
+    while True:
+        page, token = await store.find(CallQuery(**query), token, size)
+        told += [item.id for item in page]
+        if not token:
+            return told
+        told[-1] += "|"
+
+
+async def test_calls_are_listed_by_their_end(store: Any):
+    """SYN-11 AUTH-1: those that have ended, the newest end first, of one tenant or of all, by model, end and time."""
+    assert await found(store) == []
+    await store.intend(intent("under-way"))
+    for number, tenant in enumerate(("t", "u", "t", "t", "t")):
+        state = CallState.FAILED if number == 3 else CallState.SUCCEEDED
+        session = "talk" if number < 3 else ""
+        finished = 50 if number == 4 else 50 + number  # the last one shares its time with the first
+        await store.end(ended(f"c{number}", finished, tenant=tenant, state=state, session_id=session), ())
+    await store.end(ended("other", 60, model="draw", session_id=""), ())
+    assert await found(store) == ["other", "c3", "c2", "c1", "c4", "c0"]
+    assert await found(store, tenant="t", size=2) == ["other", "c3|", "c2", "c4|", "c0"]
+    assert await found(store, tenant="t", model="talk", size=1) == ["c3|", "c2|", "c4|", "c0"]
+    assert await found(store, tenant="t", states=(CallState.FAILED,)) == ["c3"]
+    assert await found(store, states=(CallState.FAILED, CallState.ABANDONED)) == ["c3"]
+    assert await found(store, tenant="t", session_id="talk") == ["c2", "c0"]
+    assert await found(store, session_id="talk", size=2) == ["c2", "c1|", "c0"]
+    assert await found(store, since=at(51), until=at(53)) == ["c2", "c1"]
+    assert await found(store, tenant="nobody") == []
+    page, _ = await store.find(CallQuery(model="draw"), "", 9)
+    assert page == (ended("other", 60, model="draw", session_id=""),)
+
+
+async def test_pages_begin_where_a_page_ended(store: Any):
+    """EDG-3: what no page gave is refused, whatever it holds."""
+    await store.end(ended("c"), ())
+    for key in ('["2026-01-01T00:00:00", "c"]', '["2026-01-01T00:00:00+00:00", "\\u0000"]', '["soon", "c"]', "5", "no"):
+        with pytest.raises(Fault) as caught:
+            await store.find(CallQuery(), base64.urlsafe_b64encode(key.encode()).decode(), 9)
+        assert caught.value.code == "malformed_request"
+
+
+MANY_CALLS = """
+INSERT INTO calls SELECT made.* FROM (SELECT to_jsonb(c) AS pattern FROM calls c) p, generate_series(1, 5000) n,
+LATERAL jsonb_populate_record(NULL::calls, pattern || jsonb_build_object(
+  'id', 'c' || n, 'tenant', 't' || n % 50, 'model', 'm' || n % 3, 'finished_at', now() - n * interval '1 second',
+  'session', CASE WHEN n % 9 = 0 THEN 's' || n % 7 ELSE '' END
+)) made
+"""
+
+
+async def test_no_list_of_calls_reads_them_all(pg_url: str):
+    """PRF-5: a page of a tenant, of everybody and of a conversation goes by an index."""
+    await migrate(pg_url, schema=SCHEMA, versions=VERSIONS)
+    database = Database(pg_url, schema=SCHEMA)
+    store = PostgresCalls(database)
+    await store.end(ended("c", session_id=""), ())
+    async with database.unit() as tx:
+        for change in (MANY_CALLS, "ANALYZE calls"):
+            await tx.execute(text(change))
+        for query, index in (
+            (CallQuery(), "calls_by_end"),
+            (CallQuery(tenant="t1"), "calls_by_tenant"),
+            (CallQuery(tenant="t1", states=(CallState.FAILED,), since=at(0)), "calls_by_tenant"),
+            (CallQuery(tenant="t1", session_id="s1"), "calls_by_session"),
+        ):
+            asked = page_of(query, "", 20).compile(dialect=DIALECT, compile_kwargs={"literal_binds": True})
+            plan = "\n".join((await tx.exec_driver_sql(f"EXPLAIN {asked}")).scalars())
+            assert index in plan, plan
+            assert "Seq Scan" not in plan, plan
+    await store.close()
+    await database.close()
 
 
 async def test_those_that_have_ended_are_told_from_others(store: Any):

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cli import output
+from cli.commands.calls import calls
 from cli.commands.explain import explain
 from cli.commands.invoke import invoke as invoke_command
 from tests.unit.cli.fake_server import FakeServer, a_call, invoke, problem
@@ -96,3 +98,33 @@ def test_explain_of_a_key_that_may_call_alone() -> None:
     assert "served by nobody" in invoke(explain, FakeServer(answers), "C1").stdout
     refused = invoke(explain, FakeServer({"/v1/tasks/X": problem("forbidden", 403)}), "X")
     assert (refused.exit_code, "forbidden" in refused.stderr) == (1, True)
+
+
+def test_calls_are_listed() -> None:
+    """OPS-8: each with its end, who served it, cost and error; a page names the next; an operator's key sees whose."""
+    failed = {"code": "supply_unavailable", "message": "nobody"}
+    told = [
+        a_call(tenant="acme", usage=None, finished_at="2026-01-31T09:30:00.5Z", error=failed, supply=None),
+        a_call(tenant="acme", usage={"input_tokens": 9, "output_tokens": 3}, finished_at=None, cached=True),
+    ]
+    page = {"calls": told, "next_page_token": "older"}
+    server = FakeServer({"/v1/calls": page, "/v1/operator/calls": page})
+    said = invoke(calls, server, "--status", "failed", "--since", "1h").output
+    for words in ("supply_unavailable", "2026-01-31T09:30:00Z", "cache", "9, 3", "--page-token older"):
+        assert words in said
+    assert "acme" not in said
+    assert "acme" in invoke(calls, server, "--all-tenants").output
+    assert invoke(calls, server, "--tenant", "acme").exit_code == 0
+    assert [path for _, path, _ in server.asked] == ["/v1/calls", "/v1/operator/calls", "/v1/operator/calls"]
+    assert invoke(calls, server, "--tenant", "acme", "--all-tenants").exit_code == output.WRONG_USE
+    assert "no calls" in invoke(calls, FakeServer({"/v1/calls": {"calls": [], "next_page_token": ""}})).output
+
+
+def test_moments_are_typed_as_one_thinks_of_them() -> None:
+    """OPS-8: a stretch of time ago, or a time with its offset; whatever else is refused with what may be typed."""
+    server = FakeServer({"/v1/calls": {"calls": [], "next_page_token": ""}})
+    for good in ("90s", "7d", "2026-01-31T09:30:00Z", "2026-01-31T09:30:00+02:00"):
+        assert invoke(calls, server, "--since", good).exit_code == 0, good
+    for bad in ("0h", "yesterday", "2026-01-31T09:30:00", "1w"):
+        said = invoke(calls, server, "--until", bad)
+        assert (said.exit_code, "is no time" in said.stderr) == (2, True), bad

@@ -27,89 +27,90 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from google.type import money_pb2 as google_dot_type_dot_money__pb2
 from pointsman.routing.v1 import alert_pb2 as pointsman_dot_routing_dot_v1_dot_alert__pb2
 from pointsman.routing.v1 import call_pb2 as pointsman_dot_routing_dot_v1_dot_call__pb2
+from pointsman.routing.v1 import call_list_pb2 as pointsman_dot_routing_dot_v1_dot_call__list__pb2
 from pointsman.routing.v1 import refusal_pb2 as pointsman_dot_routing_dot_v1_dot_refusal__pb2
 from pointsman.routing.v1 import replay_pb2 as pointsman_dot_routing_dot_v1_dot_replay__pb2
 from pointsman.routing.v1 import restore_pb2 as pointsman_dot_routing_dot_v1_dot_restore__pb2
 from pointsman.routing.v1 import task_pb2 as pointsman_dot_routing_dot_v1_dot_task__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*pointsman/routing/v1/routing_service.proto\x12\x14pointsman.routing.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a pointsman/routing/v1/alert.proto\x1a\x1fpointsman/routing/v1/call.proto\x1a\"pointsman/routing/v1/refusal.proto\x1a!pointsman/routing/v1/replay.proto\x1a\"pointsman/routing/v1/restore.proto\x1a\x1fpointsman/routing/v1/task.proto\"\xa5\x02\n\x11SubmitTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12&\n\x05input\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x07options\x18\x05 \x01(\x0b\x32!.pointsman.routing.v1.TaskOptions\x12\x0e\n\x06run_id\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x12\x18\n\x10\x63\x61ncel_requested\x18\t \x01(\x08\x12/\n\x0borigin_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"p\n\x12SubmitTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\x12\x30\n\x08\x65stimate\x18\x02 \x01(\x0b\x32\x1e.pointsman.routing.v1.Estimate\"a\n\x08\x45stimate\x12&\n\nworst_cost\x18\x01 \x01(\x0b\x32\x12.google.type.Money\x12\x14\n\x0cmax_attempts\x18\x02 \x01(\x05\x12\x17\n\x0funpriced_reason\x18\x03 \x01(\t\"1\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\xad\x01\n\x10ListTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12/\n\x06states\x18\x02 \x03(\x0e\x32\x1f.pointsman.routing.v1.TaskState\x12\x1f\n\x17with_uncertain_attempts\x18\x03 \x01(\x08\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\"W\n\x11ListTasksResponse\x12)\n\x05tasks\x18\x01 \x03(\x0b\x32\x1a.pointsman.routing.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"4\n\x11\x43\x61ncelTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\">\n\x12\x43\x61ncelTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"5\n\x11PauseTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x0e\n\x06paused\x18\x02 \x01(\x08\"\x14\n\x12PauseTasksResponse\"#\n\x10WatchTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"=\n\x11WatchTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"8\n\x15ListSelectionsRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"M\n\x16ListSelectionsResponse\x12\x33\n\nselections\x18\x01 \x03(\x0b\x32\x1f.pointsman.routing.v1.Selection\"%\n\x12\x45xplainTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"j\n\x13\x45xplainTaskResponse\x12\r\n\x05steps\x18\x01 \x03(\t\x12\r\n\x05story\x18\x02 \x03(\t\x12\x35\n\x08refusals\x18\x03 \x03(\x0b\x32#.pointsman.routing.v1.HealthRefusal\"Y\n\x16ReplaySelectionRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x05\x12\x0e\n\x06tenant\x18\x03 \x01(\t\x12\x0f\n\x07\x63\x61ll_id\x18\x04 \x01(\t\"N\n\x17ReplaySelectionResponse\x12\x33\n\x06rounds\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.ReplayedRound\"\xfa\x01\n\rWhatIfRequest\x12\x15\n\x0bpolicy_yaml\x18\x01 \x01(\tH\x00\x12\x15\n\x0bprices_yaml\x18\x02 \x01(\tH\x00\x12\x16\n\x0c\x63\x61talog_yaml\x18\x03 \x01(\tH\x00\x12.\n\nsince_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05model\x18\x06 \x01(\t\x12\x11\n\tpage_size\x18\x07 \x01(\x05\x12\x12\n\npage_token\x18\x08 \x01(\tB\r\n\x0b\x61lternative\"r\n\x0eWhatIfResponse\x12\x32\n\x06report\x18\x01 \x01(\x0b\x32\".pointsman.routing.v1.WhatIfReport\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x13\n\x0bround_count\x18\x03 \x01(\x03\"j\n\x15ResolveAttemptRequest\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x12\n\nresolution\x18\x02 \x01(\t\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\"B\n\x16ResolveAttemptResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\x90\x01\n\rInvokeRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\r\n\x05input\x18\x05 \x01(\x0c\x12\x32\n\x07options\x18\x06 \x01(\x0b\x32!.pointsman.routing.v1.CallOptions\"J\n\x0eInvokeResponse\x12\x0e\n\x06output\x18\x01 \x01(\x0c\x12(\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"]\n\x13InvokeStreamRequest\x12\x34\n\x07request\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequest\x12\x10\n\x08together\x18\x02 \x01(\x08\"l\n\x14InvokeStreamResponse\x12\x0f\n\x05\x63hunk\x18\x01 \x01(\x0cH\x00\x12*\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.CallH\x00\x12\x0e\n\x06\x63hunks\x18\x03 \x03(\x0c\x42\x07\n\x05piece\"1\n\x0eGetCallRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetCallResponse\x12(\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"l\n\x11ListAlertsRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x11\n\topen_only\x18\x05 \x01(\x08\"Z\n\x12ListAlertsResponse\x12+\n\x06\x61lerts\x18\x01 \x03(\x0b\x32\x1b.pointsman.routing.v1.Alert\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb0\x01\n\x11RaiseAlertRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x10\n\x08severity\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\r\n\x05\x63\x61use\x18\x05 \x01(\t\x12\x0c\n\x04link\x18\x06 \x01(\t\x12\x0c\n\x04sort\x18\x07 \x01(\t\x12.\n\x07measure\x18\x08 \x01(\x0b\x32\x1d.pointsman.routing.v1.Measure\"\x14\n\x12RaiseAlertResponse\"+\n\x17\x41\x63knowledgeAlertRequest\x12\x10\n\x08\x61lert_id\x18\x01 \x01(\t\"F\n\x18\x41\x63knowledgeAlertResponse\x12*\n\x05\x61lert\x18\x01 \x01(\x0b\x32\x1b.pointsman.routing.v1.Alert2\x87\x0e\n\x0eRoutingService\x12_\n\nSubmitTask\x12\'.pointsman.routing.v1.SubmitTaskRequest\x1a(.pointsman.routing.v1.SubmitTaskResponse\x12V\n\x07GetTask\x12$.pointsman.routing.v1.GetTaskRequest\x1a%.pointsman.routing.v1.GetTaskResponse\x12\\\n\tListTasks\x12&.pointsman.routing.v1.ListTasksRequest\x1a\'.pointsman.routing.v1.ListTasksResponse\x12_\n\nCancelTask\x12\'.pointsman.routing.v1.CancelTaskRequest\x1a(.pointsman.routing.v1.CancelTaskResponse\x12_\n\nPauseTasks\x12\'.pointsman.routing.v1.PauseTasksRequest\x1a(.pointsman.routing.v1.PauseTasksResponse\x12^\n\tWatchTask\x12&.pointsman.routing.v1.WatchTaskRequest\x1a\'.pointsman.routing.v1.WatchTaskResponse0\x01\x12k\n\x0eListSelections\x12+.pointsman.routing.v1.ListSelectionsRequest\x1a,.pointsman.routing.v1.ListSelectionsResponse\x12\x62\n\x0b\x45xplainTask\x12(.pointsman.routing.v1.ExplainTaskRequest\x1a).pointsman.routing.v1.ExplainTaskResponse\x12n\n\x0fReplaySelection\x12,.pointsman.routing.v1.ReplaySelectionRequest\x1a-.pointsman.routing.v1.ReplaySelectionResponse\x12S\n\x06WhatIf\x12#.pointsman.routing.v1.WhatIfRequest\x1a$.pointsman.routing.v1.WhatIfResponse\x12k\n\x0eResolveAttempt\x12+.pointsman.routing.v1.ResolveAttemptRequest\x1a,.pointsman.routing.v1.ResolveAttemptResponse\x12n\n\x0f\x44\x65\x63lareRestored\x12,.pointsman.routing.v1.DeclareRestoredRequest\x1a-.pointsman.routing.v1.DeclareRestoredResponse\x12S\n\x06Invoke\x12#.pointsman.routing.v1.InvokeRequest\x1a$.pointsman.routing.v1.InvokeResponse\x12g\n\x0cInvokeStream\x12).pointsman.routing.v1.InvokeStreamRequest\x1a*.pointsman.routing.v1.InvokeStreamResponse0\x01\x12V\n\x07GetCall\x12$.pointsman.routing.v1.GetCallRequest\x1a%.pointsman.routing.v1.GetCallResponse\x12_\n\nListAlerts\x12\'.pointsman.routing.v1.ListAlertsRequest\x1a(.pointsman.routing.v1.ListAlertsResponse\x12_\n\nRaiseAlert\x12\'.pointsman.routing.v1.RaiseAlertRequest\x1a(.pointsman.routing.v1.RaiseAlertResponse\x12q\n\x10\x41\x63knowledgeAlert\x12-.pointsman.routing.v1.AcknowledgeAlertRequest\x1a..pointsman.routing.v1.AcknowledgeAlertResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*pointsman/routing/v1/routing_service.proto\x12\x14pointsman.routing.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/type/money.proto\x1a pointsman/routing/v1/alert.proto\x1a\x1fpointsman/routing/v1/call.proto\x1a$pointsman/routing/v1/call_list.proto\x1a\"pointsman/routing/v1/refusal.proto\x1a!pointsman/routing/v1/replay.proto\x1a\"pointsman/routing/v1/restore.proto\x1a\x1fpointsman/routing/v1/task.proto\"\xa5\x02\n\x11SubmitTaskRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12&\n\x05input\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x32\n\x07options\x18\x05 \x01(\x0b\x32!.pointsman.routing.v1.TaskOptions\x12\x0e\n\x06run_id\x18\x06 \x01(\t\x12\x0f\n\x07node_id\x18\x07 \x01(\t\x12\x15\n\rvalidate_only\x18\x08 \x01(\x08\x12\x18\n\x10\x63\x61ncel_requested\x18\t \x01(\x08\x12/\n\x0borigin_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"p\n\x12SubmitTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\x12\x30\n\x08\x65stimate\x18\x02 \x01(\x0b\x32\x1e.pointsman.routing.v1.Estimate\"a\n\x08\x45stimate\x12&\n\nworst_cost\x18\x01 \x01(\x0b\x32\x12.google.type.Money\x12\x14\n\x0cmax_attempts\x18\x02 \x01(\x05\x12\x17\n\x0funpriced_reason\x18\x03 \x01(\t\"1\n\x0eGetTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\xad\x01\n\x10ListTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12/\n\x06states\x18\x02 \x03(\x0e\x32\x1f.pointsman.routing.v1.TaskState\x12\x1f\n\x17with_uncertain_attempts\x18\x03 \x01(\x08\x12\x0e\n\x06tenant\x18\x04 \x01(\t\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\"W\n\x11ListTasksResponse\x12)\n\x05tasks\x18\x01 \x03(\x0b\x32\x1a.pointsman.routing.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"4\n\x11\x43\x61ncelTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\">\n\x12\x43\x61ncelTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"5\n\x11PauseTasksRequest\x12\x10\n\x08task_ids\x18\x01 \x03(\t\x12\x0e\n\x06paused\x18\x02 \x01(\x08\"\x14\n\x12PauseTasksResponse\"#\n\x10WatchTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"=\n\x11WatchTaskResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"8\n\x15ListSelectionsRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\"M\n\x16ListSelectionsResponse\x12\x33\n\nselections\x18\x01 \x03(\x0b\x32\x1f.pointsman.routing.v1.Selection\"%\n\x12\x45xplainTaskRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\"j\n\x13\x45xplainTaskResponse\x12\r\n\x05steps\x18\x01 \x03(\t\x12\r\n\x05story\x18\x02 \x03(\t\x12\x35\n\x08refusals\x18\x03 \x03(\x0b\x32#.pointsman.routing.v1.HealthRefusal\"Y\n\x16ReplaySelectionRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\x05\x12\x0e\n\x06tenant\x18\x03 \x01(\t\x12\x0f\n\x07\x63\x61ll_id\x18\x04 \x01(\t\"N\n\x17ReplaySelectionResponse\x12\x33\n\x06rounds\x18\x01 \x03(\x0b\x32#.pointsman.routing.v1.ReplayedRound\"\xfa\x01\n\rWhatIfRequest\x12\x15\n\x0bpolicy_yaml\x18\x01 \x01(\tH\x00\x12\x15\n\x0bprices_yaml\x18\x02 \x01(\tH\x00\x12\x16\n\x0c\x63\x61talog_yaml\x18\x03 \x01(\tH\x00\x12.\n\nsince_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05model\x18\x06 \x01(\t\x12\x11\n\tpage_size\x18\x07 \x01(\x05\x12\x12\n\npage_token\x18\x08 \x01(\tB\r\n\x0b\x61lternative\"r\n\x0eWhatIfResponse\x12\x32\n\x06report\x18\x01 \x01(\x0b\x32\".pointsman.routing.v1.WhatIfReport\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x13\n\x0bround_count\x18\x03 \x01(\x03\"j\n\x15ResolveAttemptRequest\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x12\n\nresolution\x18\x02 \x01(\t\x12\x18\n\x10provider_task_id\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\"B\n\x16ResolveAttemptResponse\x12(\n\x04task\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Task\"\x90\x01\n\rInvokeRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\r\n\x05model\x18\x03 \x01(\t\x12\x0c\n\x04kind\x18\x04 \x01(\t\x12\r\n\x05input\x18\x05 \x01(\x0c\x12\x32\n\x07options\x18\x06 \x01(\x0b\x32!.pointsman.routing.v1.CallOptions\"J\n\x0eInvokeResponse\x12\x0e\n\x06output\x18\x01 \x01(\x0c\x12(\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"]\n\x13InvokeStreamRequest\x12\x34\n\x07request\x18\x01 \x01(\x0b\x32#.pointsman.routing.v1.InvokeRequest\x12\x10\n\x08together\x18\x02 \x01(\x08\"l\n\x14InvokeStreamResponse\x12\x0f\n\x05\x63hunk\x18\x01 \x01(\x0cH\x00\x12*\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32\x1a.pointsman.routing.v1.CallH\x00\x12\x0e\n\x06\x63hunks\x18\x03 \x03(\x0c\x42\x07\n\x05piece\"1\n\x0eGetCallRequest\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\";\n\x0fGetCallResponse\x12(\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1a.pointsman.routing.v1.Call\"l\n\x11ListAlertsRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x11\n\topen_only\x18\x05 \x01(\x08\"Z\n\x12ListAlertsResponse\x12+\n\x06\x61lerts\x18\x01 \x03(\x0b\x32\x1b.pointsman.routing.v1.Alert\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xb0\x01\n\x11RaiseAlertRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x10\n\x08severity\x18\x02 \x01(\t\x12\x0f\n\x07subject\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\x12\r\n\x05\x63\x61use\x18\x05 \x01(\t\x12\x0c\n\x04link\x18\x06 \x01(\t\x12\x0c\n\x04sort\x18\x07 \x01(\t\x12.\n\x07measure\x18\x08 \x01(\x0b\x32\x1d.pointsman.routing.v1.Measure\"\x14\n\x12RaiseAlertResponse\"+\n\x17\x41\x63knowledgeAlertRequest\x12\x10\n\x08\x61lert_id\x18\x01 \x01(\t\"F\n\x18\x41\x63knowledgeAlertResponse\x12*\n\x05\x61lert\x18\x01 \x01(\x0b\x32\x1b.pointsman.routing.v1.Alert2\xe5\x0e\n\x0eRoutingService\x12_\n\nSubmitTask\x12\'.pointsman.routing.v1.SubmitTaskRequest\x1a(.pointsman.routing.v1.SubmitTaskResponse\x12V\n\x07GetTask\x12$.pointsman.routing.v1.GetTaskRequest\x1a%.pointsman.routing.v1.GetTaskResponse\x12\\\n\tListTasks\x12&.pointsman.routing.v1.ListTasksRequest\x1a\'.pointsman.routing.v1.ListTasksResponse\x12_\n\nCancelTask\x12\'.pointsman.routing.v1.CancelTaskRequest\x1a(.pointsman.routing.v1.CancelTaskResponse\x12_\n\nPauseTasks\x12\'.pointsman.routing.v1.PauseTasksRequest\x1a(.pointsman.routing.v1.PauseTasksResponse\x12^\n\tWatchTask\x12&.pointsman.routing.v1.WatchTaskRequest\x1a\'.pointsman.routing.v1.WatchTaskResponse0\x01\x12k\n\x0eListSelections\x12+.pointsman.routing.v1.ListSelectionsRequest\x1a,.pointsman.routing.v1.ListSelectionsResponse\x12\x62\n\x0b\x45xplainTask\x12(.pointsman.routing.v1.ExplainTaskRequest\x1a).pointsman.routing.v1.ExplainTaskResponse\x12n\n\x0fReplaySelection\x12,.pointsman.routing.v1.ReplaySelectionRequest\x1a-.pointsman.routing.v1.ReplaySelectionResponse\x12S\n\x06WhatIf\x12#.pointsman.routing.v1.WhatIfRequest\x1a$.pointsman.routing.v1.WhatIfResponse\x12k\n\x0eResolveAttempt\x12+.pointsman.routing.v1.ResolveAttemptRequest\x1a,.pointsman.routing.v1.ResolveAttemptResponse\x12n\n\x0f\x44\x65\x63lareRestored\x12,.pointsman.routing.v1.DeclareRestoredRequest\x1a-.pointsman.routing.v1.DeclareRestoredResponse\x12S\n\x06Invoke\x12#.pointsman.routing.v1.InvokeRequest\x1a$.pointsman.routing.v1.InvokeResponse\x12g\n\x0cInvokeStream\x12).pointsman.routing.v1.InvokeStreamRequest\x1a*.pointsman.routing.v1.InvokeStreamResponse0\x01\x12V\n\x07GetCall\x12$.pointsman.routing.v1.GetCallRequest\x1a%.pointsman.routing.v1.GetCallResponse\x12\\\n\tListCalls\x12&.pointsman.routing.v1.ListCallsRequest\x1a\'.pointsman.routing.v1.ListCallsResponse\x12_\n\nListAlerts\x12\'.pointsman.routing.v1.ListAlertsRequest\x1a(.pointsman.routing.v1.ListAlertsResponse\x12_\n\nRaiseAlert\x12\'.pointsman.routing.v1.RaiseAlertRequest\x1a(.pointsman.routing.v1.RaiseAlertResponse\x12q\n\x10\x41\x63knowledgeAlert\x12-.pointsman.routing.v1.AcknowledgeAlertRequest\x1a..pointsman.routing.v1.AcknowledgeAlertResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pointsman.routing.v1.routing_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SUBMITTASKREQUEST']._serialized_start=364
-  _globals['_SUBMITTASKREQUEST']._serialized_end=657
-  _globals['_SUBMITTASKRESPONSE']._serialized_start=659
-  _globals['_SUBMITTASKRESPONSE']._serialized_end=771
-  _globals['_ESTIMATE']._serialized_start=773
-  _globals['_ESTIMATE']._serialized_end=870
-  _globals['_GETTASKREQUEST']._serialized_start=872
-  _globals['_GETTASKREQUEST']._serialized_end=921
-  _globals['_GETTASKRESPONSE']._serialized_start=923
-  _globals['_GETTASKRESPONSE']._serialized_end=982
-  _globals['_LISTTASKSREQUEST']._serialized_start=985
-  _globals['_LISTTASKSREQUEST']._serialized_end=1158
-  _globals['_LISTTASKSRESPONSE']._serialized_start=1160
-  _globals['_LISTTASKSRESPONSE']._serialized_end=1247
-  _globals['_CANCELTASKREQUEST']._serialized_start=1249
-  _globals['_CANCELTASKREQUEST']._serialized_end=1301
-  _globals['_CANCELTASKRESPONSE']._serialized_start=1303
-  _globals['_CANCELTASKRESPONSE']._serialized_end=1365
-  _globals['_PAUSETASKSREQUEST']._serialized_start=1367
-  _globals['_PAUSETASKSREQUEST']._serialized_end=1420
-  _globals['_PAUSETASKSRESPONSE']._serialized_start=1422
-  _globals['_PAUSETASKSRESPONSE']._serialized_end=1442
-  _globals['_WATCHTASKREQUEST']._serialized_start=1444
-  _globals['_WATCHTASKREQUEST']._serialized_end=1479
-  _globals['_WATCHTASKRESPONSE']._serialized_start=1481
-  _globals['_WATCHTASKRESPONSE']._serialized_end=1542
-  _globals['_LISTSELECTIONSREQUEST']._serialized_start=1544
-  _globals['_LISTSELECTIONSREQUEST']._serialized_end=1600
-  _globals['_LISTSELECTIONSRESPONSE']._serialized_start=1602
-  _globals['_LISTSELECTIONSRESPONSE']._serialized_end=1679
-  _globals['_EXPLAINTASKREQUEST']._serialized_start=1681
-  _globals['_EXPLAINTASKREQUEST']._serialized_end=1718
-  _globals['_EXPLAINTASKRESPONSE']._serialized_start=1720
-  _globals['_EXPLAINTASKRESPONSE']._serialized_end=1826
-  _globals['_REPLAYSELECTIONREQUEST']._serialized_start=1828
-  _globals['_REPLAYSELECTIONREQUEST']._serialized_end=1917
-  _globals['_REPLAYSELECTIONRESPONSE']._serialized_start=1919
-  _globals['_REPLAYSELECTIONRESPONSE']._serialized_end=1997
-  _globals['_WHATIFREQUEST']._serialized_start=2000
-  _globals['_WHATIFREQUEST']._serialized_end=2250
-  _globals['_WHATIFRESPONSE']._serialized_start=2252
-  _globals['_WHATIFRESPONSE']._serialized_end=2366
-  _globals['_RESOLVEATTEMPTREQUEST']._serialized_start=2368
-  _globals['_RESOLVEATTEMPTREQUEST']._serialized_end=2474
-  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_start=2476
-  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_end=2542
-  _globals['_INVOKEREQUEST']._serialized_start=2545
-  _globals['_INVOKEREQUEST']._serialized_end=2689
-  _globals['_INVOKERESPONSE']._serialized_start=2691
-  _globals['_INVOKERESPONSE']._serialized_end=2765
-  _globals['_INVOKESTREAMREQUEST']._serialized_start=2767
-  _globals['_INVOKESTREAMREQUEST']._serialized_end=2860
-  _globals['_INVOKESTREAMRESPONSE']._serialized_start=2862
-  _globals['_INVOKESTREAMRESPONSE']._serialized_end=2970
-  _globals['_GETCALLREQUEST']._serialized_start=2972
-  _globals['_GETCALLREQUEST']._serialized_end=3021
-  _globals['_GETCALLRESPONSE']._serialized_start=3023
-  _globals['_GETCALLRESPONSE']._serialized_end=3082
-  _globals['_LISTALERTSREQUEST']._serialized_start=3084
-  _globals['_LISTALERTSREQUEST']._serialized_end=3192
-  _globals['_LISTALERTSRESPONSE']._serialized_start=3194
-  _globals['_LISTALERTSRESPONSE']._serialized_end=3284
-  _globals['_RAISEALERTREQUEST']._serialized_start=3287
-  _globals['_RAISEALERTREQUEST']._serialized_end=3463
-  _globals['_RAISEALERTRESPONSE']._serialized_start=3465
-  _globals['_RAISEALERTRESPONSE']._serialized_end=3485
-  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_start=3487
-  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_end=3530
-  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_start=3532
-  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_end=3602
-  _globals['_ROUTINGSERVICE']._serialized_start=3605
-  _globals['_ROUTINGSERVICE']._serialized_end=5404
+  _globals['_SUBMITTASKREQUEST']._serialized_start=402
+  _globals['_SUBMITTASKREQUEST']._serialized_end=695
+  _globals['_SUBMITTASKRESPONSE']._serialized_start=697
+  _globals['_SUBMITTASKRESPONSE']._serialized_end=809
+  _globals['_ESTIMATE']._serialized_start=811
+  _globals['_ESTIMATE']._serialized_end=908
+  _globals['_GETTASKREQUEST']._serialized_start=910
+  _globals['_GETTASKREQUEST']._serialized_end=959
+  _globals['_GETTASKRESPONSE']._serialized_start=961
+  _globals['_GETTASKRESPONSE']._serialized_end=1020
+  _globals['_LISTTASKSREQUEST']._serialized_start=1023
+  _globals['_LISTTASKSREQUEST']._serialized_end=1196
+  _globals['_LISTTASKSRESPONSE']._serialized_start=1198
+  _globals['_LISTTASKSRESPONSE']._serialized_end=1285
+  _globals['_CANCELTASKREQUEST']._serialized_start=1287
+  _globals['_CANCELTASKREQUEST']._serialized_end=1339
+  _globals['_CANCELTASKRESPONSE']._serialized_start=1341
+  _globals['_CANCELTASKRESPONSE']._serialized_end=1403
+  _globals['_PAUSETASKSREQUEST']._serialized_start=1405
+  _globals['_PAUSETASKSREQUEST']._serialized_end=1458
+  _globals['_PAUSETASKSRESPONSE']._serialized_start=1460
+  _globals['_PAUSETASKSRESPONSE']._serialized_end=1480
+  _globals['_WATCHTASKREQUEST']._serialized_start=1482
+  _globals['_WATCHTASKREQUEST']._serialized_end=1517
+  _globals['_WATCHTASKRESPONSE']._serialized_start=1519
+  _globals['_WATCHTASKRESPONSE']._serialized_end=1580
+  _globals['_LISTSELECTIONSREQUEST']._serialized_start=1582
+  _globals['_LISTSELECTIONSREQUEST']._serialized_end=1638
+  _globals['_LISTSELECTIONSRESPONSE']._serialized_start=1640
+  _globals['_LISTSELECTIONSRESPONSE']._serialized_end=1717
+  _globals['_EXPLAINTASKREQUEST']._serialized_start=1719
+  _globals['_EXPLAINTASKREQUEST']._serialized_end=1756
+  _globals['_EXPLAINTASKRESPONSE']._serialized_start=1758
+  _globals['_EXPLAINTASKRESPONSE']._serialized_end=1864
+  _globals['_REPLAYSELECTIONREQUEST']._serialized_start=1866
+  _globals['_REPLAYSELECTIONREQUEST']._serialized_end=1955
+  _globals['_REPLAYSELECTIONRESPONSE']._serialized_start=1957
+  _globals['_REPLAYSELECTIONRESPONSE']._serialized_end=2035
+  _globals['_WHATIFREQUEST']._serialized_start=2038
+  _globals['_WHATIFREQUEST']._serialized_end=2288
+  _globals['_WHATIFRESPONSE']._serialized_start=2290
+  _globals['_WHATIFRESPONSE']._serialized_end=2404
+  _globals['_RESOLVEATTEMPTREQUEST']._serialized_start=2406
+  _globals['_RESOLVEATTEMPTREQUEST']._serialized_end=2512
+  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_start=2514
+  _globals['_RESOLVEATTEMPTRESPONSE']._serialized_end=2580
+  _globals['_INVOKEREQUEST']._serialized_start=2583
+  _globals['_INVOKEREQUEST']._serialized_end=2727
+  _globals['_INVOKERESPONSE']._serialized_start=2729
+  _globals['_INVOKERESPONSE']._serialized_end=2803
+  _globals['_INVOKESTREAMREQUEST']._serialized_start=2805
+  _globals['_INVOKESTREAMREQUEST']._serialized_end=2898
+  _globals['_INVOKESTREAMRESPONSE']._serialized_start=2900
+  _globals['_INVOKESTREAMRESPONSE']._serialized_end=3008
+  _globals['_GETCALLREQUEST']._serialized_start=3010
+  _globals['_GETCALLREQUEST']._serialized_end=3059
+  _globals['_GETCALLRESPONSE']._serialized_start=3061
+  _globals['_GETCALLRESPONSE']._serialized_end=3120
+  _globals['_LISTALERTSREQUEST']._serialized_start=3122
+  _globals['_LISTALERTSREQUEST']._serialized_end=3230
+  _globals['_LISTALERTSRESPONSE']._serialized_start=3232
+  _globals['_LISTALERTSRESPONSE']._serialized_end=3322
+  _globals['_RAISEALERTREQUEST']._serialized_start=3325
+  _globals['_RAISEALERTREQUEST']._serialized_end=3501
+  _globals['_RAISEALERTRESPONSE']._serialized_start=3503
+  _globals['_RAISEALERTRESPONSE']._serialized_end=3523
+  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_start=3525
+  _globals['_ACKNOWLEDGEALERTREQUEST']._serialized_end=3568
+  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_start=3570
+  _globals['_ACKNOWLEDGEALERTRESPONSE']._serialized_end=3640
+  _globals['_ROUTINGSERVICE']._serialized_start=3643
+  _globals['_ROUTINGSERVICE']._serialized_end=5536
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from pointsman.routing.v1 import call_list_pb2 as pointsman_dot_routing_dot_v1_dot_call__list__pb2
 from pointsman.routing.v1 import restore_pb2 as pointsman_dot_routing_dot_v1_dot_restore__pb2
 from pointsman.routing.v1 import routing_service_pb2 as pointsman_dot_routing_dot_v1_dot_routing__service__pb2
 
@@ -110,6 +111,11 @@ class RoutingServiceStub:
                 '/pointsman.routing.v1.RoutingService/GetCall',
                 request_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallResponse.FromString,
+                _registered_method=True)
+        self.ListCalls = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/ListCalls',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsResponse.FromString,
                 _registered_method=True)
         self.ListAlerts = channel.unary_unary(
                 '/pointsman.routing.v1.RoutingService/ListAlerts',
@@ -239,6 +245,13 @@ class RoutingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListCalls(self, request, context):
+        """Synchronous calls that have ended, the newest end first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListAlerts(self, request, context):
         """Alerts for operators: open ones first, the worst consequence first, then the newest.
         """
@@ -338,6 +351,11 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.GetCall,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallResponse.SerializeToString,
+            ),
+            'ListCalls': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCalls,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsResponse.SerializeToString,
             ),
             'ListAlerts': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAlerts,
@@ -761,6 +779,33 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/GetCall',
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_routing__service__pb2.GetCallResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCalls(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/ListCalls',
+            pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,7 @@ Routing: takes a request, chooses a supply, sees it to its end."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from pointsman.routing.v1 import call_list_pb2 as _call_list_pb2
 from pointsman.routing.v1 import restore_pb2 as _restore_pb2
 from pointsman.routing.v1 import routing_service_pb2 as _routing_service_pb2
 import abc as _abc_1
@@ -68,6 +69,8 @@ class RoutingServiceStub:
     """The same with the output piece by piece. A failure is the status of the stream, before and after its first piece."""
     GetCall: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.GetCallRequest, _routing_service_pb2.GetCallResponse]
     """One synchronous call with its tries and the reasons of its choices."""
+    ListCalls: _grpc.UnaryUnaryMultiCallable[_call_list_pb2.ListCallsRequest, _call_list_pb2.ListCallsResponse]
+    """Synchronous calls that have ended, the newest end first."""
     ListAlerts: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]
     """Alerts for operators: open ones first, the worst consequence first, then the newest."""
     RaiseAlert: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]
@@ -116,6 +119,8 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """The same with the output piece by piece. A failure is the status of the stream, before and after its first piece."""
     GetCall: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.GetCallRequest, _routing_service_pb2.GetCallResponse]  # type: ignore[assignment]
     """One synchronous call with its tries and the reasons of its choices."""
+    ListCalls: _aio.UnaryUnaryMultiCallable[_call_list_pb2.ListCallsRequest, _call_list_pb2.ListCallsResponse]  # type: ignore[assignment]
+    """Synchronous calls that have ended, the newest end first."""
     ListAlerts: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]  # type: ignore[assignment]
     """Alerts for operators: open ones first, the worst consequence first, then the newest."""
     RaiseAlert: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]  # type: ignore[assignment]
@@ -251,6 +256,14 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_routing_service_pb2.GetCallResponse, _abc.Awaitable[_routing_service_pb2.GetCallResponse]]:
         """One synchronous call with its tries and the reasons of its choices."""
+
+    @_abc_1.abstractmethod
+    def ListCalls(
+        self,
+        request: _call_list_pb2.ListCallsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_call_list_pb2.ListCallsResponse, _abc.Awaitable[_call_list_pb2.ListCallsResponse]]:
+        """Synchronous calls that have ended, the newest end first."""
 
     @_abc_1.abstractmethod
     def ListAlerts(
