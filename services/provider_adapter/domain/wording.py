@@ -97,6 +97,9 @@ WEAK = (
 LEAST_PARAM = 3
 """Characters of a field's name below which it is too much like any word."""
 SENTENCE = 3
+MODEL = "model"
+BEFORE = 60
+"""Characters before a quotation that say what it is: a message of nothing but quotes is read in no time, too."""
 _QUOTED = re.compile(r"(?<!\w)(?:'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|‘[^’\n]*’|«[^»\n]*»|「[^」\n]*」)(?!\w)")
 _VALUE = re.compile(
     r"\b(values?|parameters?|fields?|arguments?|property|properties|keys?|got|received|input|prompt|text):$"
@@ -139,17 +142,18 @@ def names_in(text: str) -> list[str]:
 def provider_s_own(message: str, param: str = "") -> str:
     """A message in lower case without what it only repeats: quoted values, the field `param`, a field that it names.
 
-    A quoted name of a rule stays, and a quoted sentence that somebody said (`upstream: "rate limit reached"`).
+    A quoted name of a rule stays, and a quoted sentence that somebody said (`upstream: "rate limit reached"`). The
+    field is a word of its own: `text` leaves "context length" as it is. Words about the model stay, field or not.
     """
     text = _QUOTED.sub(lambda found: found[0] if _tells(found) else "'x'", message)
-    if len(param) >= LEAST_PARAM:
-        text = text.replace(param, "x")
+    if len(param) >= LEAST_PARAM and param.lower() != MODEL:
+        text = re.sub(rf"(?<!\w){re.escape(param)}(?!\w)", "x", text)
     return _NAMED_FIELD.sub(r"\1\2x", text).lower().replace("_", " ")
 
 
 def _tells(quoted: re.Match[str]) -> bool:
     """Whether a quotation is the provider's word: the name of a rule or an error, or what another said."""
-    before = quoted.string[: quoted.start()].rstrip().lower()
+    before = quoted.string[max(quoted.start() - BEFORE, 0) : quoted.start()].rstrip().lower()
     if _RULE.search(before):
         return True
     speech = not before or (before.endswith((":", "：")) and not _VALUE.search(before))

@@ -65,6 +65,20 @@ def test_words_of_providers_that_have_no_table(status: int, text: str, code: str
     assert judged(status, says(text)).code == code
 
 
+@pytest.mark.parametrize(
+    ("param", "text", "code", "evidence"),
+    [
+        ("age", "the image violates our usage policies", "content_rejected", "body.error.message"),
+        ("model", "The model foo-9 does not exist", "model_unavailable", "body.error.message"),
+        ("banned", "your account banned is no number", "invalid_request", "status 400"),
+    ],
+)
+def test_a_named_field_takes_away_no_more_than_itself(param: str, text: str, code: str, evidence: str) -> None:
+    """ERR-1: the field that a reply names is a word of its own, and says nothing; the words around it are proof."""
+    fault = judged(400, {"error": {"message": text, "param": param}})
+    assert (fault.code, fault.metadata["evidence"]) == (code, evidence)
+
+
 @pytest.mark.parametrize("status", [502, 504, 520, 521, 522, 523, 524, 525, 526])
 @pytest.mark.parametrize("body", ["", "<html>bad gateway</html>", "error", says("internal error"), says("unavailable")])
 def test_a_gateway_proves_nothing(status: int, body: Any) -> None:
