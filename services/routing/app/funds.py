@@ -120,14 +120,26 @@ class Funds:
     ) -> None:
         """`worst` of all tries, of which one needs that much."""
         purse = purse_of(catalog, tenant, came_at)
-        while purse.id not in self._declared or self._declared[purse.id] != purse.limit:
-            await self._declare(purse, f"catalogue revision {catalog.revision} declares it")
         try:
-            _allowed(await self._ledger.hold(hold, purse.id, worst, attempts, hold))
+            _allowed(await self._held(catalog, purse, hold, worst, attempts))
         except Fault as fault:
             if fault.code != "already_exists":  # else taken by an earlier step, at the quotes of that time
                 raise
             await self._cover(hold, needed, hold)
+
+    async def _held(self, catalog: Catalog, purse: Purse, hold: str, worst: Money, attempts: int) -> NoMoney | None:
+        """A Hold under a budget that is declared; declared anew where the ledger does not know it any more, because its
+        database was put back to a time before."""
+        for known in (purse.id in self._declared, False):
+            while purse.id not in self._declared or self._declared[purse.id] != purse.limit:
+                await self._declare(purse, f"catalogue revision {catalog.revision} declares it")
+            try:
+                return await self._ledger.hold(hold, purse.id, worst, attempts, hold)
+            except Fault as fault:
+                if fault.code != "not_found" or not known:
+                    raise
+                self._declared.pop(purse.id, None)
+        raise AssertionError("the second look answers or raises")
 
     async def _declare(self, purse: Purse, reason: str) -> None:
         """Once for all that need it at the turn of a period, or when its limit has changed."""

@@ -1,5 +1,6 @@
 """The ledger as routing sees it, over the real one in memory; a dollar is seven yuan."""
 
+import asyncio
 from collections.abc import Sequence
 
 from libs.faults.fault import Fault
@@ -24,16 +25,19 @@ from services.routing.ports.ledger import NoMoney, OpenHold
 
 
 class FakeLedger:
-    """Implements `ports.ledger.Ledger`. `asked` counts questions; `away` answers none."""
+    """Implements `ports.ledger.Ledger`. `asked` counts questions; `away` answers none, and those to one that is `cut`
+    are cancelled from inside."""
 
     def __init__(self, clock: Clock) -> None:
         self.budgets = MemoryBudgets(clock)
         self.asked = 0
-        self.away = False
+        self.away = self.cut = False
         self.wrong: list[tuple[str, str]] = []
 
     def _ask(self) -> None:
         self.asked += 1
+        if self.cut:
+            raise asyncio.CancelledError
         if self.away:
             raise Fault.of("governance_backend_down", "the ledger does not answer")
 

@@ -11,6 +11,7 @@ import pytest
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
 from services.cost_quote.domain.budgets import Amounts, Asked, Declaration, HoldAsk
+from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.routing.app.check_budgets import CheckBudgets
 from services.routing.app.resolve_attempt import Resolution, resolve_attempt
 from services.routing.app.settle_holds import SettleHolds
@@ -149,6 +150,29 @@ async def test_a_ledger_that_is_away_keeps_every_tenants_work_back() -> None:
         fault = await talk.refused()
         await talk.settled()
         assert (fault.code, talk.provider.sent(), talk.capacity.live()) == ("governance_backend_down", 0, {})
+
+
+async def test_a_hold_that_was_cancelled_from_inside_is_none() -> None:
+    """COST-9, COST-11: a question that a library cancelled by itself has taken no Hold that anybody knows of: nothing
+    is sent, and the slot is given back."""
+    async with serving(call_stage()) as talk:
+        talk.tasks.ledger.cut = True
+        fault = await talk.refused()
+        await talk.settled()
+        assert (fault.code, talk.provider.sent(), talk.capacity.live()) == ("governance_backend_down", 0, {})
+
+
+async def test_a_ledger_that_was_put_back_is_told_of_its_budgets_again() -> None:
+    """COST-9: a backup from before the month's first work knows no budget of it; a process that lives on declares it
+    anew, and does not refuse work until it is started again."""
+    play = stage()
+    for name in ("t1", "t2"):
+        play.ledger.budgets = MemoryBudgets(play.clock)
+        await play.submit(name)
+        await play.pass_time(60)
+        task = await play.task(name)
+        assert task.state is TaskState.SUCCEEDED
+        assert await play.ledger.figures() == [(MONTH, float(task.spent.amount), 0)]
 
 
 async def test_a_quota_limits_what_was_spent_before_it_was_given() -> None:

@@ -252,9 +252,9 @@ def _is_chosen(item: Seat | Exception) -> TypeGuard[Seat]:
 def _seated(
     desk: CallDesk, seat: Seat, answer: Reserved | Refused | BaseException, unfunded: BaseException | None
 ) -> Seat | Exception:
-    if isinstance(unfunded, Exception):
+    if unfunded is not None:  # a question that was cancelled from inside has taken no Hold that we know of either
         unsent(desk, seat.try_id)
-        return unfunded
+        return unfunded if isinstance(unfunded, Exception) else Fault.of("cancelled", "the Hold was given up")
     if isinstance(answer, Reserved):
         return Seat(seat.inputs, seat.decision, seat.try_id, seat.tokens, answer)
     if isinstance(answer, Refused):
