@@ -26,13 +26,29 @@ from services.studio.domain.refusals import Reason, Refusal
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 N_MAX = 8
+KNOBS = (("temperature", 0, 2), ("top_p", 0, 1), ("presence_penalty", -2, 2), ("frequency_penalty", -2, 2))
 REASONING = {"none": 0, "minimal": 8, "low": 16, "medium": 48, "high": 128}
 PER_MESSAGE, PER_REPLY = 3, 3
 DONE = b"data: [DONE]\n\n"
+NOT_HERE: Mapping[str, tuple[Any, ...]] = {
+    "audio": (),
+    "function_call": ("none", "auto"),
+    "functions": ([],),
+    "logit_bias": ({},),
+    "logprobs": (False,),
+    "modalities": (["text"],),
+    "top_logprobs": (0,),
+    "verbosity": ("medium",),
+    "web_search_options": (),
+}
+"""What would change an answer and is not built, with the values that ask for nothing."""
 
 
 def read_chat(body: Mapping[str, Any], model: Model) -> ChatJob:
     """Reads a request for `model`. Raises Refusal."""
+    for name, nothing in NOT_HERE.items():
+        if body.get(name) is not None and body[name] not in nothing:
+            raise _unsupported(name)
     messages = _messages(body.get("messages"))
     tools, must_call = _tools(body, model)
     form, schema = _format(body, model)
@@ -44,7 +60,7 @@ def read_chat(body: Mapping[str, Any], model: Model) -> ChatJob:
         raise Refusal(Reason.PARAMETER_INVALID, text, "messages", "context_length_exceeded")
     name = "max_completion_tokens" if body.get("max_completion_tokens") is not None else "max_tokens"
     most = _whole(body, name, model.max_output_tokens, 1, model.max_output_tokens)
-    for knob, low, high in (("temperature", 0, 2), ("top_p", 0, 1), ("presence_penalty", -2, 2)):
+    for knob, low, high in KNOBS:
         value = body.get(knob)
         if value is not None and not (isinstance(value, int | float) and low <= value <= high):
             raise _invalid(knob, f"expected a number from {low} to {high}")

@@ -7,7 +7,9 @@ import pytest
 from libs.faults.fault import Fault
 from services.routing.app.apply_catalog import apply_catalog
 from services.routing.app.push_catalog import CatalogPush
+from services.routing.domain.capability import misfits
 from services.routing.domain.catalog import Catalog, Kind, Tier
+from services.routing.domain.request_facts import facts_of
 from tests.unit.routing.catalog_market import MARKET, StillClock, new_desk
 
 
@@ -79,6 +81,18 @@ async def test_every_shipped_catalogue_passes_the_gate(path: Path):
     """CAT-1, CAT-3: what we give to users has no fault, and every model that asks for it is open."""
     plan = await apply_catalog(new_desk(StillClock()), path.read_text(), merge=False)
     assert {standing.model: standing.words() for standing in plan.standings if not standing.published} == {}
+
+
+async def test_no_shipped_chat_takes_what_it_would_ignore():
+    """SYN-12: the studio's chats have no log probabilities, so a request for them fits none and is refused by name."""
+    (path,) = [path for path in SHIPPED if path.name == "studio.yaml"]
+    catalog = (await apply_catalog(new_desk(StillClock()), path.read_text(), merge=False)).catalog
+    chats = [supply for supply in catalog.supplies.values() if supply.kind is Kind.CHAT]
+    for field in ({"logprobs": True, "top_logprobs": 2}, {"logit_bias": {"1": 5}}, {"verbosity": "low"}):
+        asked = facts_of(Kind.CHAT, {"messages": [{"role": "user", "content": "hi"}], **field})
+        assert [{misfit.field for misfit in misfits(chat.capabilities, asked)} for chat in chats] == [{*field}] * 2
+    plain = facts_of(Kind.CHAT, {"messages": [], "temperature": 1, "top_p": 1, "seed": 7, "stop": ["x"]})
+    assert all(not misfits(chat.capabilities, plain) for chat in chats)
 
 
 async def test_the_studios_burst_has_five_eight_and_three_slots():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.studio.dialects import openai
+from services.studio.dialects import openai, openai_chat
 from services.studio.domain.refusals import Reason, Refusal
 from services.studio.routes.door import DIALECTS
 from services.studio.settings import StudioConfig
@@ -10,6 +10,7 @@ from services.studio.settings import StudioConfig
 DAHLIA = StudioConfig.default().accounts["dahlia"]
 IMAGE = DAHLIA.models["gpt-image-1"]
 SPEECH = DAHLIA.models["gpt-4o-mini-tts"]
+CHAT = StudioConfig.default().accounts["lumen"].models["gpt-4o-mini"]
 
 
 def test_pictures_default_to_one_square_png_in_base64():
@@ -41,6 +42,20 @@ def test_a_bad_speech_request_names_its_parameter(body, param):
     with pytest.raises(Refusal) as caught:
         openai.read_speech(body, SPEECH)
     assert caught.value.param == param
+
+
+@pytest.mark.parametrize("name, value, nothing", [
+    ("logprobs", True, False), ("top_logprobs", 2, 0), ("logit_bias", {"9": 5}, {}),
+    ("verbosity", "low", "medium"), ("modalities", ["text", "audio"], ["text"]),
+    ("functions", [{"name": "f"}], []), ("web_search_options", {}, None),
+])  # fmt: skip
+def test_what_a_chat_would_ignore_is_refused_by_name(name, value, nothing):
+    """A field that would change the answer and is not built is unsupported_parameter; asking for nothing passes."""
+    asked = {"messages": [{"role": "user", "content": "hi"}]}
+    with pytest.raises(Refusal) as caught:
+        openai_chat.read_chat({**asked, name: value}, CHAT)
+    assert (caught.value.param, caught.value.code) == (name, "unsupported_parameter")
+    assert openai_chat.read_chat({**asked, name: nothing}, CHAT).max_tokens > 0
 
 
 def test_moderation_is_told_by_code_and_stage():
