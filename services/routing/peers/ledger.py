@@ -15,6 +15,8 @@ from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
 from services.routing.peers.batches import Batches
 from services.routing.ports.ledger import NoMoney, OpenHold
 
+ADJUSTMENTS = 5
+"""How often a limit below what is used is set to just that, while work goes on."""
 CHECK_S = 60.0
 """Every entry is read."""
 
@@ -39,8 +41,14 @@ class RemoteLedger:
         except Fault as fault:
             if fault.code != "already_exists":
                 raise
-        if limit is not None:
-            await self._adjust(budget, limit, reason)
+        if limit is None:
+            return
+        for left in reversed(range(ADJUSTMENTS)):
+            try:
+                return await self._adjust(budget, limit, reason)
+            except Fault as fault:
+                if fault.code != "validation_failed" or not left:
+                    raise  # else more was held between the look and the change: what is used now is the least
 
     @faulting
     async def _create(self, budget: str, tenant: str, currency: str, limit: Money | None) -> None:

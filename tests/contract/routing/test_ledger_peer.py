@@ -12,6 +12,7 @@ from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
 from services.cost_quote.compose import assemble
+from services.cost_quote.domain.budgets import Asked, Budget, ChangeAsk, HoldAsk
 from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.routing.peers.ledger import RemoteLedger
@@ -26,10 +27,23 @@ def cny(amount: str) -> Money:
     return Money("CNY", Decimal(amount))
 
 
+class BusyBudgets(MemoryBudgets):
+    """Before each change of a limit something is held that was not seen; `coming` are the Holds still to come."""
+
+    coming: tuple[HoldAsk, ...] = ()
+
+    async def change(self, ask: ChangeAsk) -> Budget:
+        """See the port."""
+        coming, self.coming = self.coming[:1], self.coming[1:]
+        for each in coming:
+            await self.hold(each)
+        return await super().change(ask)
+
+
 @pytest.fixture
-def budgets() -> MemoryBudgets:
+def budgets() -> BusyBudgets:
     """What is behind the door."""
-    return MemoryBudgets(SteeredClock())
+    return BusyBudgets(SteeredClock())
 
 
 @pytest.fixture
@@ -70,6 +84,16 @@ async def test_a_budget_without_a_quota_only_counts(ledger: Ledger, budgets: Mem
     for limit, told in ((None, 0), (cny("30"), 30), (None, 30)):
         await ledger.declare(DAY, "a", "CNY", limit, "catalogue revision 2")
         assert await figures(budgets) == (told, 0, 0)
+
+
+async def test_a_quota_below_what_a_busy_tenant_uses_stops_just_there(ledger: Ledger, budgets: BusyBudgets) -> None:
+    """COST-9, COST-11: what is held between the look at the budget and the change of its limit counts too."""
+    await ledger.declare(DAY, "a", "CNY", None, "a test")
+    await ledger.hold("task:1", DAY, cny("5"), 1, "task:1")
+    five = Asked(5 * 10**9, "CNY", 1, 0, {"CNY": 5 * 10**9})
+    budgets.coming = tuple(HoldAsk(name, DAY, five, name) for name in ("task:2", "task:3"))
+    await ledger.declare(DAY, "a", "CNY", cny("1"), "catalogue revision 3")
+    assert await figures(budgets) == (15, 0, 15)
 
 
 async def test_what_is_asked_at_once_travels_together(ledger: Ledger, budgets: MemoryBudgets) -> None:
