@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from libs.host.ticker import Ticker
 from libs.kernel.world import World
@@ -37,6 +37,15 @@ class Context(Protocol):
 
         Called after a failed or never tried `start` as well, and then must be harmless.
         """
+        ...
+
+
+@runtime_checkable
+class Leaving(Protocol):
+    """A Context with a door of its own, which says that it is about to close before it does."""
+
+    def leave(self) -> None:
+        """Say so from now on, and go on serving: load balancers have POINTSMAN_DRAIN_LAG_S to notice."""
         ...
 
 

@@ -19,7 +19,7 @@ from libs.host.common_time import LOOK_S as LOOK_AT_TIME_S
 from libs.host.common_time import CommonTime
 from libs.host.embedded_postgres import EmbeddedPostgres
 from libs.host.exporting import Export, Exporting, Silence, exporting
-from libs.host.hosted import Builder, Context
+from libs.host.hosted import Builder, Context, Leaving
 from libs.host.metrics_port import MetricsPort
 from libs.host.placement import MEMORY, WITHOUT_DATABASE, Placement
 from libs.host.ticker import Ticker
@@ -135,6 +135,9 @@ class Host:
         """Drain and undo everything that `start` did, in reverse. Never raises: what goes wrong is in the log."""
         if self.placement.ready_file is not None:
             self.placement.ready_file.unlink(missing_ok=True)
+        for context in self._contexts:
+            if isinstance(context, Leaving):
+                context.leave()
         grace_s = self.placement.drain_s
         if self._server is not None:
             await self._guarded("draining calls", self._server.drain(grace_s, self.placement.drain_lag_s))

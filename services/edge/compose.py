@@ -152,6 +152,10 @@ class EdgeContext:
         self.admin_key = AdminKey(text, fresh)
         return self.admin_key
 
+    def leave(self) -> None:
+        """Answer /readyz with 503 from now on; everything else is served until `stop`."""
+        self._house.leaving = True
+
     async def stop(self) -> None:
         """Tell the streams, let requests in hand finish, close the port and the database."""
         self._house.watch.drain()
@@ -200,6 +204,7 @@ class House:
         self._calls = CallsPeer(channels.to("routing"))
         self._call_records = CallRecordsPeer(channels.to("routing"))
         self._catalog = CatalogPeer(channels.to("routing"))
+        self.leaving = False
         self.quotas = RequestQuotas(self._catalog, counts, world)
         self._health = HealthPeer(channels.to("health"))
         self._capacity = CapacityPeer(channels.to("capacity"))
@@ -240,7 +245,7 @@ class House:
             CatalogRoutes(self._catalog, self.world.ids),
             CallbackRoutes(self._callbacks),
             KeyRoutes(self._keys, self.authenticator, self.world, os.urandom),
-            ProbeRoutes(self._probes(), self._metrics),
+            ProbeRoutes(self._probes(), self._metrics, lambda: self.leaving),
         )
         operations = tuple(operation for part in parts for operation in part.operations())
         served = (*operations, *DocumentRoutes(operations).operations())

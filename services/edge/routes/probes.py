@@ -1,6 +1,6 @@
 """/healthz, /readyz, /metrics and the pages of the error codes: no key."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from starlette.responses import Response
 
@@ -18,10 +18,11 @@ PROMETHEUS = "text/plain"
 
 
 class ProbeRoutes:
-    """The handlers with what they need."""
+    """The handlers with what they need. `leaving` says whether this process is about to stop."""
 
-    def __init__(self, probes: Mapping[str, Probe], metrics: Metrics) -> None:
+    def __init__(self, probes: Mapping[str, Probe], metrics: Metrics, leaving: Callable[[], bool]) -> None:
         self._probes = probes
+        self._leaving = leaving
         self._metrics = metrics
 
     async def alive(self, asked: Asked) -> Response:
@@ -29,7 +30,9 @@ class ProbeRoutes:
         return answer(shapes.Standing("ok"))
 
     async def ready(self, asked: Asked) -> Response:
-        """Every peer answers, or 503 with the names of those that do not."""
+        """Every peer answers, or 503 with the names of those that do not; 503 too where this process is stopping."""
+        if self._leaving():
+            raise Fault.of("peer_unavailable", "not ready: this process is stopping; send requests to another")
         await check_ready(self._probes)
         return answer(shapes.Standing("ready"))
 

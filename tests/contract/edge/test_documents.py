@@ -30,6 +30,16 @@ async def test_probes(edge: EdgeHouse) -> None:
         assert (await client.get("/healthz")).status_code == 200
 
 
+async def test_a_process_that_stops_says_so_before_its_port_is_closed(edge: EdgeHouse) -> None:
+    """OPS-4: told to stop, it is not ready and says why; it is alive, and what still comes is served."""
+    edge.context.leave()
+    async with edge.client() as client:
+        problem = check(await client.get("/readyz"), 503, "peer_unavailable")
+        assert "this process is stopping" in problem["detail"]
+        assert (await client.get("/healthz")).status_code == 200
+        assert (await client.get("/errors")).status_code == 200
+
+
 async def test_metrics_count_by_route(edge: EdgeHouse) -> None:
     """EDG-1: requests are counted and timed by route, method and status; problems by code; ids are in no label."""
     edge.runs.add("r1")

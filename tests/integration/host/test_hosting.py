@@ -16,6 +16,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from libs.host.cluster import server_pid, working_in
+from libs.host.hosted import ComposedContext
 from libs.host.hosting import Host
 from libs.host.placement import placement
 from pointsman.health.v1 import health_service_pb2, health_service_pb2_grpc
@@ -144,6 +145,37 @@ async def test_a_failed_start_is_undone(data: Path) -> None:
     assert [line for line in story if line.startswith("st")] == [
         "start health", "stop runs", "stop routing", "stop health",
     ]  # fmt: skip
+
+
+class Door(ComposedContext):
+    """A context with a door of its own."""
+
+    story: list[str]
+
+    def leave(self) -> None:
+        self.story.append("leave")
+
+    async def stop(self) -> None:
+        self.story.append("stop")
+        await super().stop()
+
+
+async def test_a_context_with_a_door_says_that_it_leaves_before_anything_closes(data: Path) -> None:
+    """OPS-4: balancers are told first; then calls are drained, and only then the door is closed."""
+    story: list[str] = []
+    env = {"POINTSMAN_GRPC": "127.0.0.1:0", "POINTSMAN_DATABASE_URL": "memory:", "POINTSMAN_DATA": str(data)}
+
+    def build(env: Any, channels: Any, world: Any) -> Door:
+        door = Door("runs")
+        door.story = story
+        return door
+
+    builders = {**toys(lambda _: None), "runs": build}
+    host = Host(placement(env, available=builders), env, builders)
+    await host.start()
+    assert story == []
+    await host.stop()
+    assert story == ["leave", "stop"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
