@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from libs.faults.fault import Fault
+from libs.kernel.figures import plain
 
 DEEPEST = 64
 LARGEST_WHOLE = 2**53
@@ -194,7 +195,7 @@ class Reader:
             return None
         value = self._value[name]
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-            self.refuse(name, f"must be a number of seconds between {least:g} and {most:g}")
+            self.refuse(name, f"must be a number of seconds between {plain(least)} and {plain(most)}")
             return None
         return float(value)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from libs.faults.fault import Fault
+from libs.kernel.figures import plain
 from services.edge.domain.json_values import NAMED_ERRORS, pointer_to
 
 DEFAULT_PAGE = 100
@@ -54,7 +55,7 @@ def number(text: str | None, name: str, default: float, least: float, most: floa
         return default
     value = float(text) if re.fullmatch(r"\d{1,15}(\.\d{1,9})?", text, re.ASCII) else least - 1
     if not least <= value <= most:
-        raise Fault.invalid((f"/query/{name}", f"must be a number between {least:g} and {most:g}"))
+        raise Fault.invalid((f"/query/{name}", f"must be a number between {plain(least)} and {plain(most)}"))
     return value
 
 

@@ -22,6 +22,7 @@ from services.routing.domain.availability import (
     door,
     unseen_capacity,
 )
+from services.routing.domain.calls.sizing import IN_TOKENS, as_digest, tokens_at_once
 from services.routing.domain.capability import misfits
 from services.routing.domain.catalog import DegradationRule, Model, RealPerson, Tier
 from services.routing.domain.decision import CapacityView, HealthView, Inputs, QuoteView
@@ -35,6 +36,7 @@ FORBIDDEN, RESTRICTED = RealPerson.FORBIDDEN, RealPerson.RESTRICTED
 """Looked up once: the member of an enumeration is found by a call, and these are asked for by every Supply."""
 NO_QUOTE = QuoteView(unpriced_reason="no quote")
 NO_KEY: Key = ()
+WINDOW = "tokens_at_once"
 _new = tuple.__new__
 REFUSES_REAL_PERSONS = Drop("SEL-6", "real_person_forbidden", "shows real people, the supply admits none")
 REROUTED = "HUMAN-2"
@@ -100,13 +102,16 @@ class Assessor:
         self.market = market
         self.mode = billing_mode(inputs.model.kind, inputs.request.billing_mode)
         self.asked = asked
-        self.asked_misfits = self._misfits(self.asked.facts)
+        self.asked_misfits = self._misfits(self.asked)
         self.doors: dict[str, ChannelDoor] = {}
         self.kind = door("all ", inputs.model.kind, HEALTHY, inputs.global_capacity, inputs.now)
 
-    def _misfits(self, facts: Facts) -> list[Drop | None]:
+    def _misfits(self, shape: Shape) -> list[Drop | None]:
         """SEL-5 for every way in which Supplies of this market declare what they can do."""
-        return [misfit(fit, facts, self.mode) for fit in self.market.fits]
+        return [
+            misfit(fit, shape.facts, self.mode) or (beyond_window(fit, shape) if fit.window[0] else None)
+            for fit in self.market.fits
+        ]
 
     def baseline_quotes(self) -> list[Decimal]:
         """COST-5: the quotes of the exact Supplies that fit by hard capability, healthy or not.
@@ -145,7 +150,7 @@ class Assessor:
             if isinstance(shape, Drop):
                 found += [Candidate(item, None, shape) for item in items]
             else:
-                unfit = self.asked_misfits if shape is self.asked else self._misfits(shape.facts)
+                unfit = self.asked_misfits if shape is self.asked else self._misfits(shape)
                 found += look(self, items, shape, unfit, guard.limits(tier))
         if bound.missing or len(bound.by_rule) > 1 or only:
             found.sort(key=lambda candidate: candidate.bound.place)
@@ -276,6 +281,17 @@ def misfit(fit: Fit, facts: Facts, mode: str) -> Drop | None:
     if fit.modes and mode not in fit.modes:
         return Drop("SEL-5", "billing_mode", f"needs {mode}, offers {', '.join(fit.modes)}")
     return None
+
+
+def beyond_window(fit: Fit, shape: Shape) -> Drop | None:
+    """SEL-5: more tokens at once than a whole minute admits, which no waiting cures; another Supply may take them."""
+    kind, (most, whose) = fit.kind, fit.window
+    if kind not in IN_TOKENS:
+        return None
+    tokens = tokens_at_once(kind, as_digest(kind, shape.input), fit.capabilities)
+    if tokens <= most:
+        return None
+    return Drop("SEL-5", WINDOW, f"needs {tokens} tokens at once, {whose} admits {most} a minute")
 
 
 def inputs_to_quote(

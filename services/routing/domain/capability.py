@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from libs.kernel.figures import plain
 from services.routing.domain.catalog import Kind, Spec
 from services.routing.domain.request_facts import REFERENCE_LISTS, Facts
 
@@ -127,12 +128,13 @@ def _amounts(declared: Spec, facts: Facts) -> Iterator[Misfit]:
             sizes = declared["dimensions"]
             offered = sizes if isinstance(sizes, (list, tuple)) else [sizes]
             if amount not in offered:
-                yield Misfit("dimensions", f"{amount:g} dimensions", ", ".join(f"{size:g}" for size in offered))
+                yield Misfit("dimensions", f"{plain(amount)} dimensions", ", ".join(map(plain, offered)))
         elif name in AMOUNTS:
             field, source, noun = AMOUNTS[name]
+            source = facts.output_field if name == "output_tokens" else source
             limit = declared.get(field)
             if limit is not None and amount > limit:
-                yield Misfit(source, f"{amount:g} {noun}", f"{limit:g}")
+                yield Misfit(source, f"{plain(amount)} {noun}", plain(limit))
 
 
 def _parameters(offered: Sequence[str], facts: Facts) -> Iterator[Misfit]:

@@ -13,12 +13,15 @@ from functools import cached_property
 
 from libs.kernel.canonical import canonical_text
 from services.routing.domain.availability import Drop, forbidden, unseen_capacity
-from services.routing.domain.catalog import Binding, Kind, RealPerson, Spec, Supply, Tier
+from services.routing.domain.catalog import Binding, Channel, Kind, RealPerson, Spec, Supply, Tier
 from services.routing.domain.decision import CapacityView, Inputs
 
 NOTHING_KNOWN = CapacityView()
 KEPT = 128
 """Markets that are remembered: one for each model that is asked for, and a few of revisions before."""
+
+
+NO_WINDOW = (0, "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +32,8 @@ class Fit:
     capabilities: Spec
     modes: tuple[str, ...]
     """Billing modes that its price rules offer, in the order of their names; empty = none is known."""
+    window: tuple[int, str] = NO_WINDOW
+    """The narrowest window of tokens that a request passes there, and whose it is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +114,15 @@ class Market:
     def _fit(self, supply: Supply) -> int:
         prices = self._prices
         modes = tuple(sorted({prices[rule].billing_mode for rule in supply.prices if rule in prices}))
-        key = f"{supply.kind} {modes} {supply.capabilities!r}"
-        return self._fits.setdefault(key, (len(self._fits), Fit(supply.kind, supply.capabilities, modes)))[0]
+        window = window_of(self._channels[supply.channel], supply)
+        key = f"{supply.kind} {modes} {window} {supply.capabilities!r}"
+        return self._fits.setdefault(key, (len(self._fits), Fit(supply.kind, supply.capabilities, modes, window)))[0]
+
+
+def window_of(channel: Channel, supply: Supply) -> tuple[int, str]:
+    """Tokens a minute that a Channel and a Supply both admit, and who admits fewest; 0 = no limit."""
+    narrow = [(item.limits.tpm, name) for item, name in ((channel, f"channel {channel.id}"), (supply, "the supply"))]
+    return min((limit for limit in narrow if limit[0] > 0), default=NO_WINDOW)
 
 
 _Parts = tuple[object, ...]

@@ -27,6 +27,9 @@ SAMPLING = (
 )  # fmt: skip
 """Fields of a chat that a model may lack, in the order of their names."""
 
+UNSAID_OUTPUT = "max_completion_tokens"
+"""The field for the most that may be made, where a chat names none."""
+
 DEFAULT_BILLING_MODES: Mapping[Kind, str] = {
     Kind.VIDEO: "per_second",
     Kind.IMAGE: "per_image",
@@ -53,6 +56,8 @@ class Facts(Struct, frozen=True):
     parameters: tuple[str, ...] = ()
     """Sampling parameters that are set, in the order of their names (SYN-12)."""
     real_person: bool = False
+    output_field: str = UNSAID_OUTPUT
+    """The field that said the amount `output_tokens`."""
 
 
 def billing_mode(kind: Kind, asked: str) -> str:
@@ -126,7 +131,13 @@ def _chat(given: Mapping[str, Any]) -> Facts:
     output = given.get("max_completion_tokens", given.get("max_tokens"))
     amounts = {"context_tokens": characters // CHARACTERS_PER_TOKEN or None, "output_tokens": output}
     set_ = tuple(name for name in SAMPLING if given.get(name) is not None)
-    return Facts(Kind.CHAT, amounts=_amounts(amounts), features=tuple(sorted(features)), parameters=set_)
+    return Facts(
+        Kind.CHAT,
+        amounts=_amounts(amounts),
+        features=tuple(sorted(features)),
+        parameters=set_,
+        output_field="max_tokens" if "max_completion_tokens" not in given and "max_tokens" in given else UNSAID_OUTPUT,
+    )
 
 
 def _parts(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

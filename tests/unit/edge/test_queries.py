@@ -15,6 +15,7 @@ def test_numbers_are_plain(text: str) -> None:
     with pytest.raises(Fault) as caught:
         queries.number(text, "n", 1, 0, 1e12)
     assert caught.value.errors[0].pointer == "/query/n"
+    assert caught.value.errors[0].reason == "must be a number between 0 and 1000000000000"
 
 
 @pytest.mark.parametrize("text", ["1.5", "100.0", "0", "1001", "9" * 30, "-1", "all"])

@@ -19,6 +19,7 @@ from services.routing.domain.catalog import Kind
 from services.routing.domain.decision import Decision, Fate, Verdict
 from services.routing.domain.input_shape import FIELDS, complaints, without
 from tests.unit.routing.call_stage import chat_supply
+from tests.unit.routing.selection_inputs import market, offer
 
 SYNCHRONOUS = (Kind.CHAT, Kind.EMBEDDING, Kind.IMAGE, Kind.SPEECH, Kind.OCR)
 NAMES = ("role", "content", "type", "text", "tool_calls", "function", "name", "arguments", "url", "image_url")
@@ -127,7 +128,7 @@ def test_what_no_supply_offers_is_the_callers_to_mend(reason: str, pointer: str)
     """COST-1 SYN-12: a billing mode that nobody bills by is refused by name, as a feature is; time cures neither."""
     step = "SEL-5" if pointer else "SEL-4"
     fates = (Fate("a/talk", "a", "exact", "dropped", step=step, reason=reason, figures="needs x, offers y"),)
-    fault = refused(Decision(Verdict.FAIL, fates), "talk")
+    fault = refused(Decision(Verdict.FAIL, fates), market(offer("a/talk")))
     if pointer:
         assert (fault.code, [error.pointer for error in fault.errors]) == ("validation_failed", [pointer])
     else:

@@ -151,7 +151,13 @@ def test_each_kind_has_its_fields(kind, good, missing):
         (Kind.EMBEDDING, {"max_batch": 1}, {"input": ["a", "b"]}, "/input/input"),
         (Kind.EMBEDDING, {"dimensions": [256]}, {"input": "a", "dimensions": 512}, "/input/dimensions"),
         (Kind.OCR, {"tasks": ["recognize_text"]}, {"image": {"url": "https://a/b"}, "task": "x"}, "/input/task"),
-        (Kind.CHAT, {"max_output_tokens": 10}, {"messages": [{"role": "u"}], "max_tokens": 11}, "/input/max_comp"),
+        (Kind.CHAT, {"max_output_tokens": 10}, {"messages": [{"role": "u"}], "max_tokens": 11}, "/input/max_tokens"),
+        (
+            Kind.CHAT,
+            {"max_output_tokens": 10},
+            {"messages": [{"role": "u"}], "max_completion_tokens": 11},
+            "/input/max_c",
+        ),
         (Kind.CHAT, {"features": []}, {"messages": [{"role": "u"}], "tools": [{}]}, "/input/tools"),
     ],
 )

@@ -306,7 +306,7 @@ class Conduct:
         decision, now = seat.decision, self.desk.now()
         if decision.verdict is Verdict.FAIL:
             self.unsent.append(self._round(seat, RoundOutcome.FAILED))
-            raise self.ended(ends.refused(decision, self._call.model))
+            raise self.ended(ends.refused(decision, seat.inputs))
         if await self.waiting.caught_up():
             return
         until = self.patience.next_look(decision.fates, decision.retry_at, now, self.desk.chance())

@@ -14,12 +14,16 @@ Each of the *unavailable* family names every source with its reason, and the sho
 worth while; where nobody knows when a key works again or an account has money, none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from libs.faults.fault import Fault, FieldError
-from services.routing.domain.decision import Decision, Fate
+from services.routing.domain.calls.sizing import DEFAULT_OUTPUT_TOKENS, as_digest, input_tokens
+from services.routing.domain.candidates import WINDOW, Shape, as_asked
+from services.routing.domain.capability import misfits
+from services.routing.domain.catalog import Kind, Supply
+from services.routing.domain.decision import Decision, Fate, Inputs
 from services.routing.domain.task import Failure
 
 PASSED_ON = frozenset({"forbidden", "model_not_published", "validation_failed", "source_not_configured",
@@ -28,8 +32,8 @@ PASSED_ON = frozenset({"forbidden", "model_not_published", "validation_failed", 
 USUAL_PAUSE_MS = 1000
 """Where nobody says when room will come: something is released sooner or later."""
 UNFIT = "SEL-5"
-OFFERED_AT = {"capability": "/input", "billing_mode": "/options/billing_mode"}
-"""What is not on offer, by the reason of the drop: where a request asks for it."""
+OFFERED_AT = {"capability": "/input", "billing_mode": "/options/billing_mode", WINDOW: "/input"}
+"""What is not on offer, by the reason of the drop: where a request asks for it, if nothing says it more closely."""
 HEALTH = "SEL-8"
 RELEASED = frozenset({"concurrency", "recovering", "adaptive"})
 """Gates that open when somebody's work ends, which nobody knows beforehand."""
@@ -66,22 +70,48 @@ def curable(fates: Sequence[Fate], holds: Holds) -> bool:
     return any(fate.fate != "dropped" or (fate.step in PASSING and fate.reason != "disabled") for fate in open_to)
 
 
-def refused(decision: Decision, model: str) -> Fault:
-    """The end of a decision that can never be otherwise."""
-    fates = decision.fates
+def refused(decision: Decision, inputs: Inputs) -> Fault:
+    """The end of a decision over these inputs that can never be otherwise."""
+    fates, model = decision.fates, inputs.model.id
     if decision.failure_code in PASSED_ON:
         return Fault.of(decision.failure_code, decision.failure_message)
     if fates and all(fate.step == UNFIT and fate.reason in OFFERED_AT for fate in fates):
         # Nothing that time or an operator's hand at a breaker could cure: what is asked for is not on offer (SYN-12).
-        wants = tuple(
-            (OFFERED_AT[fate.reason], f"asks for what model {model!r} has not got at {fate.supply}: {fate.figures}")
-            for fate in fates
-        )
-        return Fault.invalid(*wants)
+        return Fault.invalid(*_wants(fates, inputs))
     steps = sorted({fate.step for fate in fates if fate.step})
     counts = ", ".join(f"{sum(fate.step == step for fate in fates)} at {step}" for step in steps)
     words = f"{len(fates)} supplies dropped: {counts}" if fates else f"no supply is bound to model {model!r}"
     return _unavailable("no_sources", words, fates, {}, None)
+
+
+def _wants(fates: Sequence[Fate], inputs: Inputs) -> Iterator[tuple[str, str]]:
+    """(pointer, words) of each want that no Supply meets, with what each admits, said once."""
+    wants: dict[tuple[str, str], dict[str, list[str]]] = {}
+    asked = as_asked(inputs.model, inputs.request.input)
+    for fate in fates:
+        for pointer, needs, admits in _unmet(fate, asked, inputs.supplies.get(fate.supply)):
+            wants.setdefault((pointer, needs), {}).setdefault(admits, []).append(fate.supply)
+    for (pointer, needs), admitted in wants.items():
+        offers = "; ".join(f"{admits} at {', '.join(names)}" for admits, names in admitted.items())
+        yield pointer, f"asks for what model {inputs.model.id!r} has not got: needs {needs}, {offers}"
+
+
+def _unmet(fate: Fate, asked: Shape, supply: Supply | None) -> list[tuple[str, str, str]]:
+    """(pointer, what is needed, what the Supply does instead), in the words of the fate."""
+    found = misfits(supply.capabilities, asked.facts) if supply and fate.reason == "capability" else []
+    if found:
+        return [(f"/input/{item.field}", item.needs, f"admits {item.admits}") for item in found]
+    needs, _, admits = fate.figures.removeprefix("needs ").partition(", ")
+    return [(_asked_at(asked) if fate.reason == WINDOW else OFFERED_AT[fate.reason], needs, admits)]
+
+
+def _asked_at(asked: Shape) -> str:
+    """The field that asks for most of the tokens that a request takes at once."""
+    if asked.facts.kind is Kind.EMBEDDING:
+        return "/input/input"
+    output = asked.facts.amounts.get("output_tokens", DEFAULT_OUTPUT_TOKENS)
+    read = input_tokens(asked.facts.kind, as_digest(asked.facts.kind, asked.input))
+    return f"/input/{asked.facts.output_field}" if output > read else "/input/messages"
 
 
 def waiting(decision: Decision, holds: Holds, now: datetime) -> Fault:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from services.routing.domain.calls.documents import weight_of
-from services.routing.domain.catalog import Kind, Supply
+from services.routing.domain.catalog import Kind, Spec, Supply
 
 BYTES_PER_TOKEN = 4
 MESSAGE_TOKENS = 4
@@ -48,6 +48,12 @@ def digest_of(kind: Kind, given: Mapping[str, Any]) -> Digest:
         elif isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) <= LONGEST_WORD):
             found[name] = value
     return found
+
+
+def as_digest(kind: Kind, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The digest of an input that may be one already."""
+    told = given.get("input" if kind is Kind.EMBEDDING else "messages")
+    return given if isinstance(told, Mapping) else digest_of(kind, given)
 
 
 def rest_of(digest: Mapping[str, Any], done: Sequence[Any]) -> Digest:
@@ -108,8 +114,13 @@ def _sorts_at_most(digest: Mapping[str, Any], context_tokens: int | None) -> dic
 
 def tokens_to_reserve(kind: Kind, digest: Mapping[str, Any], supply: Supply) -> int:
     """The most that a try may take of the windows of tokens; 0 for kinds without tokens."""
+    return tokens_at_once(kind, digest, supply.capabilities)
+
+
+def tokens_at_once(kind: Kind, digest: Mapping[str, Any], capabilities: Spec) -> int:
+    """The same for whatever has these capabilities."""
     if kind is Kind.CHAT:
-        return input_tokens(kind, digest) + max_output_tokens(digest, supply)
+        return input_tokens(kind, digest) + _output_tokens(digest, capabilities)
     return input_tokens(kind, digest) if kind is Kind.EMBEDDING else 0
 
 
@@ -139,8 +150,12 @@ def _in_documents(messages: object, context_tokens: int | None) -> int:
 
 def max_output_tokens(digest: Mapping[str, Any], supply: Supply) -> int:
     """The most that may be made: as asked, as the Supply admits, or a usual figure; for every choice asked for."""
+    return _output_tokens(digest, supply.capabilities)
+
+
+def _output_tokens(digest: Mapping[str, Any], capabilities: Spec) -> int:
     asked = digest.get("max_completion_tokens", digest.get("max_tokens"))
-    most = supply.capabilities.get("max_output_tokens")
+    most = capabilities.get("max_output_tokens")
     each = int(asked or most or DEFAULT_OUTPUT_TOKENS)
     return each * max(1, int(digest.get("n") or 1))
 
