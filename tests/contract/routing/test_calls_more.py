@@ -280,13 +280,14 @@ async def test_a_degraded_answer_says_so_and_the_input_is_changed():
 
 
 async def test_what_may_have_been_paid_counts_against_the_limit():
-    """COST-6, COST-12: an unknown try counts with its quote, so that the next one would go beyond the limit."""
+    """COST-6, COST-12, SYN-2: an unknown try counts with its quote, so that the next one would go beyond the limit. The
+    call ends as what happened: the caller's request is not at fault."""
     offers = chat_catalog()
     policy = replace(offers.policies["quick"], absolute_cost_limit=Decimal("1.5"))
     async with house(replace(offers, policies={"quick": policy})) as play:
         play.script("a/talk", Then(Fault.of("submission_unknown", "reset")))
         fault = await play.refused()
-        assert fault.code == "cost_limit_exceeded"
+        assert (fault.code, fault.retryable) == ("retry_exhausted", False)
         assert "spent 1.00 + 1.00 > 1.50" in fault.message
         assert play.provider.sent() == 1
 

@@ -230,10 +230,8 @@ class Conduct:
             self._facts[ended.id] = structs.replace(self._facts[ended.id], estimate=used)
         settle_call.after_failure(self.desk, ended, fault, used)
         self._hold(started, ended, fault)
-        if follows is Next.FINAL:
-            raise self.ended(fault) from fault
-        if follows is Next.EXHAUSTED:
-            raise self.ended(self._exhausted()) from fault
+        if follows is not Next.AGAIN:
+            raise self.ended(fault if follows is Next.FINAL else self._exhausted()) from fault
 
     async def succeeded(self, started: Started, report: Report, estimate: Usage) -> Try:
         """The try gave what was asked for; answered with its cost, which no failure of bookkeeping keeps back.
@@ -306,6 +304,8 @@ class Conduct:
         decision, now = seat.decision, self.desk.now()
         if decision.verdict is Verdict.FAIL:
             self.unsent.append(self._round(seat, RoundOutcome.FAILED))
+            if self.budget.used and decision.failure_code == "cost_limit_exceeded":
+                raise self.ended(self._exhausted(no_more=decision.failure_message))
             raise self.ended(ends.refused(decision, seat.inputs))
         if await self.waiting.caught_up():
             return
@@ -331,9 +331,9 @@ class Conduct:
             return ends.waiting(Decision(Verdict.WAIT, self._fates), self.patience.holds, self.desk.now())
         return Fault.of("deadline_exceeded", f"no place was found within {self.opened.total_s:g} s")
 
-    def _exhausted(self, out_of_time_s: float | None = None) -> Fault:
+    def _exhausted(self, out_of_time_s: float | None = None, no_more: str = "") -> Fault:
         used, most, doubted = self.budget.used, self.budget.most, any(item.possible_charge for item in self.tries)
-        return ends.exhausted(used, most, self._fates, self.patience.holds, out_of_time_s, doubted)
+        return ends.exhausted(used, most, self._fates, self.patience.holds, out_of_time_s, doubted, no_more)
 
     def text_for(self, started: Started, given: Mapping[str, Any] | None = None) -> bytes:
         """The input for that Supply: the caller's own bytes, unless degradation or a batch has changed them."""

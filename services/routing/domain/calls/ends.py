@@ -4,7 +4,7 @@
 |---|---|
 | the request itself, or what it asks for and no Supply has | the caller's own fault |
 | the configuration names what is not there | `source_not_configured` (an assembly fault) |
-| a real try has failed, and there is no attempt, no time or no hope for another | `retry_exhausted` |
+| a real try has failed, and there is no attempt, time, money or hope for another | `retry_exhausted` |
 | it has waited for its stall window while nothing succeeded | `stalled` |
 | somebody is merely full, or has answered 429 | `quota_full` |
 | nobody is full, and circuits are open | `circuit_open_all` |
@@ -132,13 +132,22 @@ def waiting(decision: Decision, holds: Holds, now: datetime) -> Fault:
 
 
 def exhausted(
-    tries: int, most: int, fates: Sequence[Fate], holds: Holds, out_of_time_s: float | None, doubted: bool = False
+    tries: int,
+    most: int,
+    fates: Sequence[Fate],
+    holds: Holds,
+    out_of_time_s: float | None,
+    doubted: bool = False,
+    no_more: str = "",
 ) -> Fault:
     """Every permitted try has failed, or there is no time for another. A repetition is of no use where waiting mends
-    nothing, and nobody's but the caller's choice where a try is `doubted`: it may have been made and charged."""
+    nothing, and nobody's but the caller's choice where a try is `doubted`: it may have been made and charged.
+    `no_more` is why no other try is permitted, where the number of them does not say it."""
     words, vain = f"{tries} of {most} tries failed", not curable(fates, holds)
     if out_of_time_s is not None:
         words += f" and the {out_of_time_s:g} s of the call are over"
+    elif no_more:
+        words += f" and another is not permitted ({no_more})"
     elif tries < most and vain:
         words += " and waiting mends nothing"
     failed = "; ".join(f"{name}: {hold.reason}" for name, hold in sorted(holds.items()) if hold.failed)
