@@ -158,6 +158,13 @@ def _refuse_production(run: dict[str, Any]) -> NoReturn:
     )
 
 
+def why(reason: str, figures: str) -> str:
+    """The reason of a fate and its figures, which mostly name it: `supply a/x concurrency 5 of 5`."""
+    return (
+        figures if reason and reason.replace("_", " ") in figures.replace("_", " ") else f"{reason} {figures}".strip()
+    )
+
+
 def show_selection(selection: dict[str, Any]) -> None:
     """One round: the steps, then the candidates with their figures."""
     chosen = selection["chosen"] or "nobody"
@@ -170,7 +177,7 @@ def show_selection(selection: dict[str, Any]) -> None:
             item["tier"],
             item["fate"] if item["fate"] != "ranked" else f"ranked {item['rank']}",
             item["step"],
-            " ".join(part for part in (item["reason"], item["figures"]) if part),
+            why(item["reason"], item["figures"]),
             output.money(item["quote"]),
             item["health"],
             item["free_slots"],

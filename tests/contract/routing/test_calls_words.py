@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from libs.faults.fault import Fault
 from services.routing.domain.catalog import Kind, Limits
+from services.routing.domain.decision import HealthView
 from tests.contract.routing.test_calls_more import house
-from tests.unit.routing.call_stage import HELLO, chat_catalog, chat_supply
+from tests.unit.routing.call_stage import HELLO, Then, chat_catalog, chat_supply, chunk
 
 
 def speaker(name: str, *voices: str) -> Any:
@@ -58,3 +60,35 @@ async def test_another_supply_takes_what_one_admits_in_no_minute():
         assert [(fate.supply_id, fate.step, fate.reason) for fate in round_.candidates if fate.step] == [
             ("a/talk", "SEL-5", "tokens_at_once"),
         ]  # fmt: skip
+
+
+async def test_the_record_of_a_call_says_each_thing_once():
+    """SYN-6: what the message holds is not told again behind it."""
+    async with house() as play:
+        for name in ("a/talk", "b/talk"):
+            play.health.supplies[name] = HealthView("circuit_open", epoch=1, revision=1, limit=0)
+        fault = await play.refused()
+        told = (await play.call()).failure
+    assert told.message == fault.message
+    assert told.message.count("SEL-8 supply a/talk circuit_open") == 1
+
+
+async def test_who_was_left_out_is_said_to_be():
+    """SYN-6: of a supply that no try was left for, no reason is invented; times are told to the hundredth."""
+    async with house(chat_catalog(sync={"max_attempts": 1, "total_timeout_s": 7.12345})) as play:
+        play.script("a/talk", Then(hangs=True))
+        fault = await play.refused()
+    assert [(error.pointer, error.reason) for error in fault.errors] == [
+        ("a/talk", "no answer from a/talk within 7.12 s"),
+        ("b/talk", "was not asked"),
+    ]
+
+
+async def test_a_stream_that_broke_off_is_told_once():
+    """SYN-8: where the reader of the provider has said so already, it is not said again."""
+    async with house() as play:
+        cut = Fault.of("stream_interrupted", "the stream broke off after 2 pieces")
+        play.script("a/talk", Then(chunks=(chunk("Good"), chunk(" morning")), fault=cut))
+        heard = await play.stream()
+    assert heard.fault is not None
+    assert heard.fault.message.count("broke off") == 1

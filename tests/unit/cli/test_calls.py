@@ -6,7 +6,7 @@ from typing import Any
 
 from cli import output
 from cli.commands.calls import calls
-from cli.commands.explain import explain
+from cli.commands.explain import explain, why
 from cli.commands.invoke import invoke as invoke_command
 from tests.unit.cli.fake_server import FakeServer, a_call, invoke, problem
 
@@ -128,3 +128,11 @@ def test_moments_are_typed_as_one_thinks_of_them() -> None:
     for bad in ("0h", "yesterday", "2026-01-31T09:30:00", "1w"):
         said = invoke(calls, server, "--until", bad)
         assert (said.exit_code, "is no time" in said.stderr) == (2, True), bad
+
+
+def test_a_fate_is_told_once() -> None:
+    """SEL-24: the figures of a fate mostly name its reason."""
+    assert why("concurrency", "supply a/x concurrency 5 of 5") == "supply a/x concurrency 5 of 5"
+    assert why("tried", "attempt 1") == "tried attempt 1"
+    assert why("capability", "needs 3 videos, admits 0") == "capability needs 3 videos, admits 0"
+    assert why("draining", "") == "draining"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from libs.faults.fault import Fault
+from libs.kernel.figures import plain
 from services.routing.app.calls.answers import Shelf
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.conduct import Conduct, Started
@@ -78,7 +79,7 @@ async def _sent(conduct: Conduct, started: Started, given: Mapping[str, Any] | N
 
 def not_answered(started: Started, seconds: float, *, cut_short: bool) -> Fault:
     """Nothing was heard in time. `cut_short`: by the time of the call, not by that of the Channel."""
-    text = f"no answer from {started.supply.id} within {seconds:g} s"
+    text = f"no answer from {started.supply.id} within {plain(round(seconds, 2))} s"
     return Fault.of("submission_unknown", text, metadata={CUT_SHORT: "the call's own time"} if cut_short else {})
 
 

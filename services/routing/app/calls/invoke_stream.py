@@ -106,7 +106,7 @@ async def _pieces(conduct: Conduct, started: Started, heard: Heard) -> AsyncGene
 
 def _honest(fault: Fault, heard: Heard) -> Fault:
     """After the first token nothing can be tried again: an end that proves nothing is an interruption."""
-    if not heard.begun or fault.category is not Category.UNKNOWN:
+    if not heard.begun or fault.category is not Category.UNKNOWN or fault.code == "stream_interrupted":
         return fault
     text = f"the stream broke off after {heard.pieces} pieces: {fault.message}"
     cut = {CUT_SHORT: fault.metadata[CUT_SHORT]} if CUT_SHORT in fault.metadata else {}

@@ -164,8 +164,9 @@ def stalled(stall_s: float, window_s: float, last: datetime | None, fates: Seque
 
 def failure_of_call(fault: Fault) -> Failure:
     """The end as it is kept with the call: the sources in the message, since a Failure has no fields of its own."""
-    reasons = "; ".join(f"{error.pointer} {error.reason}" for error in fault.errors)
-    text = fault.message if not reasons or reasons in fault.message else f"{fault.message} ({reasons})"
+    unsaid = [error for error in fault.errors if error.reason not in fault.message]
+    reasons = "; ".join(f"{error.pointer} {error.reason}" for error in unsaid)
+    text = f"{fault.message} ({reasons})" if reasons else fault.message
     return Failure(
         category=fault.category.value,
         scope=fault.scope.value,
@@ -203,7 +204,7 @@ def _passed_over(fates: Sequence[Fate], named: Sequence[Fate], holds: Holds) -> 
 
 def _reason(fate: Fate) -> str:
     if fate.fate != "dropped":
-        return "was a candidate"
+        return "was not asked"
     return f"{fate.step} {fate.figures or fate.reason}".strip()
 
 
