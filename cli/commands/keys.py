@@ -17,7 +17,7 @@ def keys() -> None:
 @keys.command()
 @click.option("--tenant", required=True)
 @click.option("--scopes", required=True, help="Comma-separated: runs, invoke, operate, admin.")
-@click.option("--expires-at", default="", help="RFC 3339 time; never if absent.")
+@click.option("--expires-at", default="", help="RFC 3339 time with its offset; never if absent.")
 @json_option
 @pass_session
 def create(session: Session, tenant: str, scopes: str, expires_at: str, as_json: bool) -> None:

@@ -219,9 +219,11 @@ class Reader:
             return None
         return value
 
-    def texts(self, name: str) -> list[str]:
+    def texts(self, name: str, *, required: bool = False) -> list[str]:
         """A list of texts, empty where there is none."""
         if not self.has(name):
+            if required:
+                self.refuse(name, "is required")
             return []
         value = self._value[name]
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):

@@ -56,7 +56,8 @@ class KeyRoutes:
     async def create(self, asked: Asked) -> Response:
         """201 with the key, which is shown this once."""
         body = await read_object(asked.request, SMALL_BODY_BYTES)
-        tenant, scopes, expires_at = body.text("tenant", required=True), body.texts("scopes"), _time(body)
+        tenant, expires_at = body.text("tenant", required=True), _time(body)
+        scopes = body.texts("scopes", required=True)
         body.finish()
         key, text = await create_key(self._store, self._world, self._random, tenant, scopes, expires_at)
         return answer(key_shapes.NewKey(key.id, text), 201, {"location": f"/v1/operator/keys/{key.id}"})
@@ -113,9 +114,9 @@ def _time(body: Reader) -> datetime | None:
     text = body.text("expires_at")
     if not text:
         return None
-    moment = queries.instant(text) or queries.instant(f"{text}Z")  # without an offset it is UTC
+    moment = queries.instant(text)
     if moment is None:
-        body.refuse("expires_at", "must be a time in RFC 3339, for example 2027-01-31T12:00:00Z")
+        body.refuse("expires_at", "must be a time in RFC 3339 with its offset, for example 2027-01-31T12:00:00Z")
     return moment
 
 

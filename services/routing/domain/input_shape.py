@@ -72,8 +72,8 @@ def _missing(kind: Kind, given: Mapping[str, Any]) -> Iterator[Complaint]:
             yield "/input/prompt", "is required where there is no frame, no reference and no clips"
         return
     for name in REQUIRED[kind]:
-        if given.get(name) in (None, "", []):
-            yield f"/input/{name}", "is required"
+        if (said := given.get(name)) in (None, "", []):
+            yield f"/input/{name}", "is required" if said is None else "must not be empty"
 
 
 def _text(pointer: str, value: Any) -> Iterator[Complaint]:

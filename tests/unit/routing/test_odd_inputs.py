@@ -133,3 +133,18 @@ def test_what_no_supply_offers_is_the_callers_to_mend(reason: str, pointer: str)
         assert (fault.code, [error.pointer for error in fault.errors]) == ("validation_failed", [pointer])
     else:
         assert fault.code == "no_sources"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given_", "reason"),
+    [
+        (Kind.CHAT, {"messages": []}, "must not be empty"),
+        (Kind.CHAT, {"messages": None}, "is required"),
+        (Kind.EMBEDDING, {"input": ""}, "must not be empty"),
+        (Kind.EMBEDDING, {}, "is required"),
+    ],
+)
+def test_a_field_that_is_there_is_not_called_missing(kind: Kind, given_: dict[str, Any], reason: str):
+    """EDG-1: what is empty is said to be."""
+    ((pointer, said),) = complaints(kind, given_)
+    assert (pointer, said) == ("/input/messages" if kind is Kind.CHAT else "/input/input", reason)
