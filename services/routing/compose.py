@@ -118,6 +118,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
         world.clock,
         tell=push.tick,
         longest_lease_s=settings.capacity_ttl_max_s,
+        settle_s=settings.reconcile_settle_s,
         verifications=stores.verifications,
     )
     specimens = BlobSpecimens(open_blobs(settings.blobs_address))

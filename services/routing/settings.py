@@ -10,6 +10,8 @@ from libs.host.hints import hints_on
 
 PREFIX = "ROUTING_"
 CAPACITY_TTL_MAX = "POINTSMAN_CAPACITY_TTL_MAX_S"
+SHARED = {"capacity_ttl_max_s": CAPACITY_TTL_MAX, "reconcile_settle_s": "POINTSMAN_RECONCILE_SETTLE_S"}
+"""Fields that are one setting with that of another context."""
 DATA, RESTORED = "POINTSMAN_DATA", "POINTSMAN_RESTORED_BACKUP_AT"
 NAMED = frozenset({"database_url", "hints", "blobs_address", "life_file", "restored_backup_at"})
 """Fields with variables of their own."""
@@ -51,6 +53,9 @@ class Settings:
     """Slots lapse after this unless renewed."""
     capacity_ttl_max_s: float = 120.0
     """The longest time to live that capacity grants: POINTSMAN_CAPACITY_TTL_MAX_S, one setting for both."""
+    reconcile_settle_s: float = 10.0
+    """Absence in a provider's records proves something so long after the submission timeout, as provider_adapter has
+    it: POINTSMAN_RECONCILE_SETTLE_S, one setting for both."""
     renew_interval_s: float = 20.0
     health_poll_s: float = 0.5
     report_interval_s: float = 2.0
@@ -136,13 +141,14 @@ class Settings:
 
     @staticmethod
     def from_env(env: Mapping[str, str]) -> "Settings":
-        """POINTSMAN_DATABASE_URL, POINTSMAN_CAPACITY_TTL_MAX_S, POINTSMAN_HINTS, and ROUTING_<FIELD> for every other.
+        """POINTSMAN_DATABASE_URL, POINTSMAN_CAPACITY_TTL_MAX_S, POINTSMAN_RECONCILE_SETTLE_S, POINTSMAN_HINTS, and
+        ROUTING_<FIELD> for every other.
 
         ValueError names a wrong one.
         """
         given: dict[str, float | int] = {}
         for item in fields(Settings):
-            name = CAPACITY_TTL_MAX if item.name == "capacity_ttl_max_s" else PREFIX + item.name.upper()
+            name = SHARED.get(item.name, PREFIX + item.name.upper())
             text = env.get(name, "").strip()
             if item.name in NAMED or not text:
                 continue

@@ -95,6 +95,8 @@ class CatalogDesk:
     tell: Callable[[], Awaitable[object]] | None = None
     longest_lease_s: float = 120.0
     """The longest time to live that capacity grants: no synchronous call may take longer (SYN-12)."""
+    settle_s: float = 10.0
+    """Beyond the submission timeout, until absence in a provider's records proves something (ATT-6)."""
     verifications: VerificationStore | None = None
 
     async def commit(self, base: int, plan: Plan) -> None:

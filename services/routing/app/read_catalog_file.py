@@ -6,7 +6,7 @@ from services.routing.domain.calls.sync_settings import incoherences, sync_of
 from services.routing.domain.catalog import Catalog, Channel, Policy
 from services.routing.domain.catalog_file import CatalogFile, ObjectKind, read_file
 from services.routing.domain.catalog_history import Holdings
-from services.routing.domain.catalog_links import link_faults
+from services.routing.domain.catalog_links import doubt_faults, link_faults
 from services.routing.domain.catalog_text import CatalogTextError
 from services.routing.domain.publication import Surroundings
 
@@ -29,7 +29,12 @@ async def checked_file(desk: CatalogDesk, text: str, kept: Catalog | None) -> tu
     except CatalogTextError as error:
         raise refused([("", str(error))]) from error
     around = await desk.around(_channels(file, kept))
-    faults = [*file.faults, *link_faults(file, kept, around.adapters), *_sync_faults(file, desk.longest_lease_s)]
+    faults = [
+        *file.faults,
+        *link_faults(file, kept, around.adapters),
+        *doubt_faults(file, kept, around.adapters, desk.settle_s),
+        *_sync_faults(file, desk.longest_lease_s),
+    ]
     if faults:
         raise refused(faults)
     return file, around

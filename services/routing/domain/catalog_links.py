@@ -5,11 +5,24 @@ With `merge` a name may also mean an object that the file leaves as it is; `kept
 
 from collections.abc import Iterator, Mapping
 
-from services.routing.domain.catalog import Catalog, Channel, DegradationRule, Model, Price, Supply, Tenant, Tier
+from services.routing.domain.catalog import (
+    Catalog,
+    Channel,
+    DegradationRule,
+    Kind,
+    Model,
+    Policy,
+    Price,
+    Supply,
+    Tenant,
+    Tier,
+)
 from services.routing.domain.catalog_file import CatalogFile, Declared, ObjectKind, Value
 from services.routing.domain.publication import Dialects
 
 Complaint = tuple[str, str]
+RECORDS = frozenset({"list", "lookup"})
+"""Ways of finding out that a submission was not taken by its absence."""
 
 
 def link_faults(file: CatalogFile, kept: Catalog | None, adapters: Dialects | None) -> list[Complaint]:
@@ -116,6 +129,47 @@ def _tenant(declared: Declared, tenant: Tenant, known: _Known) -> Iterator[Compl
     for index, model in enumerate(tenant.models):
         if model != "*":
             yield from known.missing(ObjectKind.MODEL, model, f"{declared.path}.models[{index}]")
+
+
+def doubt_faults(
+    file: CatalogFile, kept: Catalog | None, adapters: Dialects | None, settle_s: float
+) -> Iterator[Complaint]:
+    """Policies under which no lost submission of a clip could ever be found absent: its time for finding out would be
+    over before the records of some Channel prove anything, `settle_s` after the submission timeout (ATT-6)."""
+    known = _Known(file, kept)
+    for declared in file.of_kind(ObjectKind.POLICY):
+        policy = declared.value
+        if not isinstance(policy, Policy):
+            continue
+        channels = [item for item in _channels_of(policy, known) if _proves_absence(item, adapters)]
+        if not channels:
+            continue
+        slowest = max(channels, key=lambda item: item.timeouts.submit_s)
+        least = slowest.timeouts.submit_s + settle_s
+        if policy.uncertain_deadline_s < least:
+            text = (
+                f"must be at least {least:g}: timeouts.submit_s {slowest.timeouts.submit_s:g} of channel {slowest.id!r}"
+            )
+            text += f" + POINTSMAN_RECONCILE_SETTLE_S {settle_s:g}, before which its records prove no absence"
+            yield f"{declared.path}.uncertain_deadline_s", text
+
+
+def _channels_of(policy: Policy, known: _Known) -> Iterator[Channel]:
+    """Where clips are made under it."""
+    for model in known.by_kind[ObjectKind.MODEL].values():
+        if not isinstance(model, Model) or model.policy != policy.id or model.kind is not Kind.VIDEO:
+            continue
+        for binding in model.bindings:
+            supply = known.by_kind[ObjectKind.SUPPLY].get(binding.supply)
+            channel = known.by_kind[ObjectKind.CHANNEL].get(supply.channel) if isinstance(supply, Supply) else None
+            if isinstance(channel, Channel):
+                yield channel
+
+
+def _proves_absence(channel: Channel, adapters: Dialects | None) -> bool:
+    """Whether lost submissions are looked for in its records."""
+    ways = (adapters or {}).get(channel.adapter, frozenset())
+    return bool(RECORDS & ({channel.reconcile_by} if channel.reconcile_by else ways))
 
 
 def _rule_cycles(file: CatalogFile) -> Iterator[Complaint]:

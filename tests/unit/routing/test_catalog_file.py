@@ -6,7 +6,7 @@ import pytest
 
 from services.routing.domain.catalog import Order, Policy, Supply, Tier
 from services.routing.domain.catalog_file import CatalogFile, ObjectKind, read_file
-from services.routing.domain.catalog_links import link_faults
+from services.routing.domain.catalog_links import doubt_faults, link_faults
 from services.routing.domain.catalog_text import CatalogTextError, load
 from tests.unit.routing.catalog_market import MARKET, edited
 
@@ -220,3 +220,18 @@ def test_plain_words_are_not_flags_dates_or_clocks():
 def test_an_empty_text_is_a_fault_and_no_crash():
     """CAT-1: nothing is not a catalogue."""
     assert faults_of("")[0].startswith("the file: must be a mapping")
+
+
+def test_a_doubt_is_given_the_time_that_absence_needs():
+    """ATT-6: a policy under which no record could ever prove absence is a fault with the least that it needs; where
+    nobody looks in records there is nothing to wait for."""
+
+    def faults(seconds: str, adapters: dict[str, frozenset[str]] = ADAPTERS) -> list[tuple[str, str]]:
+        text = MARKET.replace("uncertain_deadline_s: 1800", f"uncertain_deadline_s: {seconds}")
+        return list(doubt_faults(read_file(text), None, adapters, 10.0))
+
+    ((path, reason),) = faults("39")
+    assert path.endswith("uncertain_deadline_s")
+    assert reason.startswith("must be at least 40: timeouts.submit_s 30 of channel 'ark-")
+    assert faults("40") == []
+    assert faults("1", {"ark": frozenset({"none"}), "openai": frozenset({"none"})}) == []
