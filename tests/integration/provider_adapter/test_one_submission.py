@@ -25,7 +25,7 @@ from services.provider_adapter.settings import Settings
 from tests.integration.provider_adapter.raw_server import Act, RawServer, answers, drops, resets
 
 INPUTS: dict[str, dict[str, Any]] = {
-    "video": {"prompt": "a storm", "duration_s": 5},
+    "video": {"prompt": "a storm", "duration_s": 8},
     "image": {"prompt": "a storm"},
     "speech": {"text": "Good evening."},
 }
