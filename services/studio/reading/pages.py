@@ -75,8 +75,12 @@ def _needed(text: str) -> float:
 
 
 def _is_text(text: str) -> bool:
-    """At least one letter or digit, and few places that could not be told."""
-    return any(letter.isalnum() for letter in text) and text.count(UNSURE) * 4 <= len(text)
+    """Mostly letters and digits (sparks and leaves are read as marks with a letter between), and few places that could
+    not be told."""
+    shown = text.replace(" ", "")
+    told = sum(letter.isalnum() for letter in shown)
+    mostly = told * 2 > len(shown) or (told > 0 and len(shown) <= SHORT)
+    return mostly and text.count(UNSURE) * 4 <= len(text)
 
 
 def _ground(grey: Image.Image) -> int:
