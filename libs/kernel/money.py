@@ -77,6 +77,10 @@ class Money:
             amount = amount.quantize(Decimal("0.01"))
         return {"currency": self.currency, "amount": format(amount, "f")}
 
+    def words(self) -> str:
+        """As people write it: `6.00 CNY`."""
+        return f"{self.to_json()['amount']} {self.currency}"
+
 
 @lru_cache(maxsize=256)
 def _check_currency(currency: str) -> None:

@@ -105,7 +105,7 @@ async def _unheard(desk: Desk, task: Task, attempt: Attempt, channel: Channel, f
 async def _give_up(desk: Desk, task: Task, attempt: Attempt, failure: Failure) -> None:
     text = f"{attempt.supply} did not answer polls for {desk.settings.poll_give_up_s:g} s ({failure.code})"
     lost = fault("provider_timeout", text, "supply", "supply", True)
-    charge = f"up to {attempt.quote.amount} {attempt.quote.currency} is booked for a job that was never heard of again"
+    charge = f"up to {attempt.quote.words()} is booked for a job that was never heard of again"
     draft = AlertDraft("cost_anomaly", "high", attempt.id, charge, cause=task.id)
     late_look = first_late_look(desk.now())
     await settle.fail(desk, task, attempt, lost, cost=attempt.quote, late_look=late_look, alerts=(draft,))

@@ -4,6 +4,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 from libs.faults.fault import Fault
+from libs.kernel.figures import moment
 from libs.kernel.money import Money
 from services.routing.app import meters
 from services.routing.app.book_usage import delivery_of, tolerance_of
@@ -111,7 +112,7 @@ async def unresolved(desk: Desk, task: Task, attempt: Attempt) -> None:
     ended = transitions.attempt_ended(
         task, attempt, AttemptState.UNRESOLVED, now, cost=None, failure=failure, late_look=first_late_look(now)
     )
-    charge = f"up to {attempt.quote.amount} {attempt.quote.currency} may have been charged at {attempt.supply}"
+    charge = f"up to {attempt.quote.words()} may have been charged at {attempt.supply}"
     drafts = (
         AlertDraft("submission_unresolved", "critical", attempt.id, text, cause=task.id),
         AlertDraft("cost_anomaly", "high", attempt.id, charge, cause=task.id),
@@ -156,7 +157,7 @@ def follow_up(ended: Task, verdict: Again | Final, reason: str, desk: Desk) -> T
 
 def too_late(task: Task) -> Failure:
     """The fault of a Task whose deadline has passed."""
-    deadline = task.request.deadline.isoformat() if task.request.deadline else ""
+    deadline = moment(task.request.deadline) if task.request.deadline else ""
     return fault("deadline_exceeded", f"no result by the deadline {deadline}", "unknown")
 
 

@@ -125,8 +125,7 @@ def _apart(one: Decimal, other: Decimal, share: Decimal) -> bool:
 
 
 def _money(money: Money) -> str:
-    said = money.to_json()
-    return f"{said['amount']} {said['currency']}"
+    return money.words()
 
 
 def _of_lengths(attempt: Promised, delivery: Delivery, apart_s: float) -> Iterator[_Found]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from libs.kernel.figures import moment
 from services.routing.domain.recovery import RECOVERY, Rule
 from services.routing.domain.task import TERMINAL_TASKS, AttemptState, TaskState
 
@@ -161,16 +162,16 @@ def _beyond(standing: Standing, bounds: Limits) -> list[tuple[Sort, str]]:
     found: list[tuple[Sort, str]] = []
     claimed = standing.claimed_until
     if claimed is not None and due is not None and max(claimed, due) < bounds.lapsed:
-        found.append((Sort.LAPSED, f"its claim lapsed at {claimed.isoformat()} and nobody has taken it over"))
+        found.append((Sort.LAPSED, f"its claim lapsed at {moment(claimed)} and nobody has taken it over"))
     sleeps = not (standing.parked or standing.held)
     if sleeps and due is not None and due > (bounds.doubt_asleep if doubt else bounds.asleep):
-        found.append((Sort.ASLEEP, f"nobody looks at it before {due.isoformat()}"))
+        found.append((Sort.ASLEEP, f"nobody looks at it before {moment(due)}"))
     end = standing.uncertain_deadline
     if doubt and end is not None and end < bounds.doubt_over:
-        found.append((Sort.DOUBT_WITHOUT_END, f"it should have ended as unresolved at {end.isoformat()}"))
+        found.append((Sort.DOUBT_WITHOUT_END, f"it should have ended as unresolved at {moment(end)}"))
     failing = standing.polls_failing_since
     if standing.live in (AttemptState.ACCEPTED, AttemptState.RUNNING) and failing and failing < bounds.given_up:
-        found.append((Sort.POLLED_IN_VAIN, f"its polls have failed since {failing.isoformat()} and it is not given up"))
+        found.append((Sort.POLLED_IN_VAIN, f"its polls have failed since {moment(failing)} and it is not given up"))
     if not standing.waiting_reason and (standing.task is TaskState.QUEUED or doubt):
         found.append((Sort.NO_REASON, "it waits and no reason is told"))
     return found
@@ -194,10 +195,10 @@ def _needed(standing: Standing) -> tuple[Need, ...]:
 
 def not_taken(standing: Standing, since: datetime) -> Finding:
     """The first of its line, due and free, seen there again and again without a claim."""
-    return _finding(Sort.NOT_TAKEN, standing, f"first of its line since {since.isoformat()}, and nobody claims it")
+    return _finding(Sort.NOT_TAKEN, standing, f"first of its line since {moment(since)}, and nobody claims it")
 
 
 def not_told(attempt_id: str, task_id: str, ended: datetime) -> Finding:
     """An Attempt whose end health has not acknowledged."""
-    text = f"Attempt {attempt_id} ended at {ended.isoformat()} and health has not acknowledged its outcome."
+    text = f"Attempt {attempt_id} ended at {moment(ended)} and health has not acknowledged its outcome."
     return Finding(Sort.NOT_TOLD, attempt_id, task_id, text)

@@ -55,4 +55,4 @@ def _attempt(attempt: Attempt) -> list[tuple[datetime, str]]:
 
 
 def _money(task: Task) -> str:
-    return f"{task.spent.to_json()['amount']} {task.spent.currency}"
+    return task.spent.words()

@@ -84,6 +84,8 @@ async def test_what_cannot_be_found_out_ends_with_an_alert_and_an_anomaly():
     page, _ = await play.desk.store.alerts(AlertQuery())
     assert {alert.kind for alert in page} == {"submission_unresolved", "cost_anomaly"}
     assert {alert.subject for alert in page} == {ended.attempts[0].id}
+    (charge,) = [alert.message for alert in page if alert.kind == "cost_anomaly"]
+    assert charge == "up to 1.00 CNY may have been charged at a/clip"
 
 
 async def uncertain(**settings: Any) -> Stage:

@@ -46,7 +46,7 @@ class EndOrphans:
         last = call.tries[-1]
         text = f"the process that made call {call.id} ended before it; what became of try {last.id} is not known"
         ended = orphaned(call, failure_of(Fault.of("submission_unknown", text)), now)
-        charge = f"up to {last.quote.amount} {last.quote.currency} may have been charged at {last.supply}"
+        charge = f"up to {last.quote.words()} may have been charged at {last.supply}"
         draft = AlertDraft("cost_anomaly", "high", last.id, charge, cause=call.id)
         # Told first: whoever dies in between has it found again, and the same alert is only counted.
         await self._desk.alerts.raise_alerts(alerts_of(self._desk, (draft,), f"/v1/calls/{call.id}"))
