@@ -62,7 +62,7 @@ class CommonClock:
         told = time + timedelta(seconds=(heard_at - asked_at) / 2 + self._machine.monotonic() - heard_at)
         believed, self._told_at = self.now(), self._machine.monotonic()
         later_s = (told - believed).total_seconds()
-        if abs(later_s) >= WORTH_A_WORD_S:
+        if max(later_s, -later_s - self._ahead_s) >= WORTH_A_WORD_S:  # while the database catches up it was said once
             log.warning("the common time is %+.1f s from what this process believed", later_s)
         self._told, self._ahead_s = max(told, believed), max(-later_s, 0.0)
         if self.is_new:  # nothing was done yet by the wall of the machine

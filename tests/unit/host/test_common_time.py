@@ -67,6 +67,20 @@ def test_who_is_ahead_waits_at_half_the_pace() -> None:
     assert offs[15:] == [0.5, 0.0, 0.0, 0.0, 0.0]
 
 
+def test_a_step_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """VER-6: the log names each step of more than a second, not every look of the hours in which it is made up for
+    at half the pace."""
+    machine = SteeredClock()
+    clock = told(machine)
+    for look in range(1, 200):
+        machine.advance(5)
+        clock.hear(START + timedelta(seconds=2.5 * look), machine.monotonic(), machine.monotonic())
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    clock.hear(clock.now() - timedelta(seconds=60), machine.monotonic(), machine.monotonic())
+    clock.hear(clock.now() + timedelta(seconds=60), machine.monotonic(), machine.monotonic())
+    assert len(caplog.records) == 3
+
+
 def test_the_moment_of_an_answer_lies_between_question_and_hearing() -> None:
     """VER-6: half of the way counts, and what has passed since it was heard."""
     machine = SteeredClock()
