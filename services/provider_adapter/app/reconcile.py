@@ -51,7 +51,8 @@ class ReconcileJob:
         """
         line = self._conversation.line(endpoint, job.kind)
         latest_s = (latest or sent_at).timestamp()
-        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s, latest_s, silent_s)
+        slow_s = 0.0 if asked_at is None or records_only else max((asked_at - sent_at).total_seconds(), 0.0)
+        submission = Submission(sent_at.timestamp(), endpoint.timeouts.submit_s, latest_s, silent_s, slow_s=slow_s)
         now = self._goes_on(asked_at)
         way = line.adapter.reconciles_by(endpoint)
         if way == KEY and not records_only:

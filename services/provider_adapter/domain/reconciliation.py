@@ -30,7 +30,8 @@ class Submission:
 
     Where it is not known when: between `sent_s` and `latest_s`; 0 = at `sent_s`. `silent_s`: for how long its records
     could have told at least, as counted by the caller; None = the clocks say. `ahead_s`: how far the clock that wrote
-    these times is ahead of the provider's.
+    these times is ahead of the provider's by now. `slow_s`: how much longer ago it may have been sent than that clock
+    says, which goes at half the pace while it is made up for what it was ahead.
     """
 
     sent_s: float
@@ -38,11 +39,12 @@ class Submission:
     latest_s: float = 0.0
     silent_s: float | None = None
     ahead_s: float = 0.0
+    slow_s: float = 0.0
 
     @property
     def since_s(self) -> float:
         """No record of it is older than this, by the provider's clock."""
-        return self.sent_s - max(self.ahead_s, 0.0) - CLOCK_SKEW_S
+        return self.sent_s - max(self.ahead_s, 0.0) - self.slow_s - CLOCK_SKEW_S
 
 
 def complete(pages: Sequence[Listed], submission: Submission) -> bool:

@@ -141,3 +141,17 @@ async def test_how_far_the_clock_of_the_asker_is_ahead_is_read_from_the_answer()
         house = House(said, reconcile_pages=1)
         found = await house.reconcile(ENDPOINT, JOB, START, None, False, 1000.0, asked_at)
         assert found.verdict is expected, found
+
+
+async def test_how_long_ago_it_was_sent_may_be_twice_what_the_asker_believes() -> None:
+    """ATT-6, VER-6: the asker's clock is ahead of the answer's Date and may have gone at half the pace since the
+    submission, so the listing goes back as long again. Where nobody knows when it was sent, only as far as was said."""
+    sent, asked_at = START, START + timedelta(minutes=5)
+    oldest = sent - timedelta(minutes=2)
+    items = [{"id": "cgt-x", "created_at": at.timestamp(), "safety_identifier": "x"} for at in (sent, oldest)]
+    plain = answer(200, {"items": items, "total": 99})
+    told = structs.replace(plain, headers={**plain.headers, "date": format_datetime(asked_at)})
+    for records_only, expected in ((False, Verdict.UNKNOWN), (True, Verdict.NOT_ACCEPTED)):
+        house = House(told, reconcile_pages=1)
+        found = await house.reconcile(ENDPOINT, JOB, sent, sent, records_only, 1000.0, asked_at)
+        assert found.verdict is expected, found

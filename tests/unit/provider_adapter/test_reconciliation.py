@@ -82,6 +82,17 @@ def test_a_listing_goes_back_by_the_clock_of_the_provider() -> None:
     assert verdict(nameless, ahead, LATE, SETTLE).verdict is Verdict.UNKNOWN
 
 
+def test_a_listing_goes_back_to_a_submission_while_our_clock_is_made_up_for() -> None:
+    """ATT-6, VER-6: sent while our clock was an hour ahead, and asked about ten minutes later, five by that clock,
+    which is 55 minutes ahead by then: the record is ten minutes old by the provider's clock."""
+    theirs = SENT - 3600
+    asked = replace(SUBMISSION, ahead_s=3300.0, silent_s=500.0)
+    pages = [page(theirs + 590, theirs + 100)]
+    assert verdict(pages, asked, LATE, SETTLE).verdict is Verdict.NOT_ACCEPTED
+    assert verdict(pages, replace(asked, slow_s=300.0), LATE, SETTLE).verdict is Verdict.UNKNOWN
+    assert replace(asked, slow_s=300.0).since_s <= theirs - CLOCK_SKEW_S
+
+
 @given(
     st.lists(st.lists(st.floats(0, 2000), max_size=4), min_size=1, max_size=4),
     st.none() | st.integers(0, 20),
