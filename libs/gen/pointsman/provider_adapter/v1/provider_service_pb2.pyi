@@ -517,7 +517,7 @@ class ClassifyFailureRequest(_message.Message):
     BODY_FIELD_NUMBER: _builtins.int
     TRANSPORT_ERROR_FIELD_NUMBER: _builtins.int
     adapter: _builtins.str
-    """Required. A name from ListAdapters, or `generic`."""
+    """A name from ListAdapters, or `generic`, which empty means too."""
     api: _builtins.str
     """Which interface: chat, embedding, image, video, ocr."""
     phase: _builtins.str
