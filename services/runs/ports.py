@@ -174,7 +174,8 @@ class Budgets(Protocol):
     """Where money, attempts and minutes of reviewers are held (COST-9, COST-10)."""
 
     async def usable(self, budget_id: str, tenant: str) -> bool:
-        """Whether there is such a budget and the tenant may spend from it: its own, or one that is nobody's own."""
+        """Whether there is such a budget and the tenant may spend from it: its own, or one that is no tenant's for
+        operators' own work."""
         ...
 
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:

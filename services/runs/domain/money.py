@@ -10,6 +10,18 @@ from services.runs.domain.plan import Plan
 from services.runs.domain.run import Node, Order, Run
 from services.runs.domain.task_view import Estimate
 
+OPERATORS_TENANT = "default"
+"""Whose the admin key is (AUTH-1)."""
+
+
+def may_spend(owner: str, tenant: str) -> bool:
+    """Whether work of the tenant may be paid from a budget of that owner.
+
+    "" is no tenant's: only operators name it, so that one which was made without a thought of tenants is not spent by
+    all of them. Budgets of tenants may stand below it.
+    """
+    return tenant == (owner or OPERATORS_TENANT)
+
 
 def order_of(plan: Plan, run: Run, node: Node) -> Order:
     """What routing is asked for: a node as it was claimed, or what the caller of a single generation sent, with what

@@ -11,6 +11,7 @@ from libs.rpc.faulting import faulting, faults_from_rpc
 from libs.rpc.values import money_from_proto, money_to_proto, time_from_proto
 from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
 from pointsman.cost_quote.v1.budget_service_pb2_grpc import BudgetServiceStub
+from services.runs.domain.money import may_spend
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.task_view import Held, HeldMinutes, Level, Refused, Settled
 
@@ -36,7 +37,7 @@ class BudgetsPeer:
             if fault.code != "not_found":
                 raise
             return False
-        return reply.budget.tenant in ("", tenant)
+        return may_spend(reply.budget.tenant, tenant)
 
     async def make(self, budget_id: str, parent: str, tenant: str, plan: Plan) -> None:
         """See the port."""

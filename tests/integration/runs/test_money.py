@@ -57,6 +57,35 @@ async def test_a_raise_wakes_every_run_that_the_level_refused(pg_url: str, tmp_p
         assert await _waiting(client) == []
 
 
+async def test_a_budget_is_spent_by_its_tenant(pg_url: str, tmp_path: Path) -> None:
+    """AUTH-1: one that names no tenant is for operators' own work; another's is there for nobody else; tenants share
+    one that stands above their own."""
+    async with (
+        front(pg_url, tmp_path, routing=FilmRouting(LocalBlobs(tmp_path / "blobs"))) as (replica,),
+        replica.visitor() as admin,
+    ):
+        for budget_id, more in (("film", {}), ("film/a", {"parent": "film", "tenant": "studio-a"})):
+            order = {"id": budget_id, "level": "project", "currency": "CNY", **more}
+            assert (await admin.post("/v1/operator/budgets", json=order)).status_code == 201
+        owner, stranger = [await _tenant(replica, admin, tenant) for tenant in ("studio-a", "stranger")]
+        for client, at, status in (
+            (admin, "film", 202), (admin, "film/a", 422), (owner, "film", 422), (owner, "film/a", 202),
+            (stranger, "film", 422), (stranger, "film/a", 422),
+        ):  # fmt: skip
+            gate = {"id": "go", "kind": "gate"}
+            document = {"production": "p", "budget": {"currency": "CNY", "parent": at}, "nodes": [gate]}
+            answer = await client.post("/v1/runs", json={"production": document})
+            told = [error["pointer"] for error in answer.json().get("errors", [])]
+            assert (answer.status_code, told) == (status, [] if status == 202 else ["/production/budget/parent"])
+        order = {"model": "clip", "input": {"prompt": "x"}, "options": {"budget": "film"}}
+        assert (await stranger.post("/v1/runs", json=order)).status_code == 422
+
+
+async def _tenant(replica: Replica, admin: httpx2.AsyncClient, tenant: str) -> httpx2.AsyncClient:
+    made = await admin.post("/v1/operator/keys", json={"tenant": tenant, "scopes": ["runs"]})
+    return replica.visitor(made.json()["key"])
+
+
 async def _waiting(client: httpx2.AsyncClient) -> list[dict[str, object]]:
     found: list[dict[str, object]] = (await client.get("/v1/operator/reviews")).json()["reviews"]
     return found
