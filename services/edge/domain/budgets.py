@@ -10,6 +10,9 @@ from services.edge.domain import queries
 from services.edge.domain.json_values import Reader
 
 VALUE_CLASSES = ("hero", "normal", "background")
+OWN_IDS = ("tenant:", "run:")
+"""How the ledger's own budgets begin: those of tenants' periods and of productions."""
+CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 MONEY = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
 LARGEST_COUNT = 10**9
 Limit = dict[str, Decimal | int]
@@ -42,7 +45,7 @@ class LimitChange:
 
 
 def order_of(body: Reader) -> BudgetOrder:
-    """Reads and finishes the body. Fault validation_failed."""
+    """Reads the body; its errors are told when it is finished, with what the ledger knows."""
     order = BudgetOrder(
         id=body.text("id", required=True, longest=200),
         parent=body.text("parent", longest=200),
@@ -54,8 +57,19 @@ def order_of(body: Reader) -> BudgetOrder:
         soft=_limit(body, "soft"),
         deadline_at=_moment(body, "deadline_at"),
     )
-    body.finish()
+    if order.id.startswith(OWN_IDS):
+        body.refuse("id", f"must not begin with {' or '.join(OWN_IDS)}: such budgets are made with what they pay for")
+    if order.currency and not CURRENCY.fullmatch(order.currency):
+        body.refuse("currency", "must be three capital letters, such as CNY")
+    if not order.parent and not body.has("currency"):
+        body.refuse("currency", "is required without a parent: three capital letters, such as CNY")
+    _refuse_inverted(body, order)
     return order
+
+
+def refuse_unknown_parent(body: Reader, parent: str) -> None:
+    """There is none of that id."""
+    body.refuse("parent", f"names no budget: {parent!r}; make parents before their children")
 
 
 def change_of(body: Reader) -> LimitChange:
@@ -90,6 +104,13 @@ def _limit(body: Reader, name: str) -> Limit:
                 limit[count] = value
     part.close()
     return limit
+
+
+def _refuse_inverted(body: Reader, order: BudgetOrder) -> None:
+    soft = body.nested("soft") if order.soft else None
+    for name, amount in order.soft.items():
+        if soft is not None and 0 < order.hard.get(name, 0) < amount:
+            soft.refuse(name, "must not be above the hard limit")
 
 
 def _moment(body: Reader, name: str) -> datetime | None:

@@ -4,8 +4,9 @@ from typing import Any
 
 from starlette.responses import Response
 
+from libs.faults.fault import Fault
 from services.edge.domain import budget_shapes, queries
-from services.edge.domain.budgets import VALUE_CLASSES, change_of, order_of
+from services.edge.domain.budgets import VALUE_CLASSES, change_of, order_of, refuse_unknown_parent
 from services.edge.ports import Budgets
 from services.edge.routes.answers import answer
 from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
@@ -63,9 +64,22 @@ class BudgetRoutes:
         return answer(budget_shapes.BudgetList(*found))
 
     async def create(self, asked: Asked) -> Response:
-        """201, also for a repeat of the same declaration."""
-        order = order_of(await read_object(asked.request, SMALL_BODY_BYTES))
+        """201, also for a repeat of the same declaration. What is wrong is told together, the parent with it."""
+        body = await read_object(asked.request, SMALL_BODY_BYTES)
+        order = order_of(body)
+        if body.errors and order.parent and not await self._known(order.parent):
+            refuse_unknown_parent(body, order.parent)
+        body.finish()
         return answer(await self._budgets.create(order), 201)
+
+    async def _known(self, budget_id: str) -> bool:
+        try:
+            await self._budgets.get(budget_id)
+        except Fault as fault:
+            if fault.code != "not_found":
+                raise
+            return False
+        return True
 
     async def get(self, asked: Asked) -> Response:
         """One budget."""

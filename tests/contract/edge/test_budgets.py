@@ -89,6 +89,7 @@ async def test_bad_budgets_are_refused_by_their_place(edge: EdgeHouse) -> None:
         assert answer.status_code == 422
         assert [error["pointer"] for error in answer.json()["errors"]] == [
             "/colour",
+            "/currency",
             "/hard/attempts",
             "/hard/cost",
             "/level",
@@ -102,6 +103,27 @@ async def test_bad_budgets_are_refused_by_their_place(edge: EdgeHouse) -> None:
         assert (await admin.get(f"{AT}/nobody")).status_code == 404
         answer = await admin.post(AT, json={"id": "b", "level": "shot", "currency": "CNY"})
         assert (answer.status_code, answer.json()["code"]) == (409, "already_exists")
+
+
+async def test_all_that_is_wrong_with_a_budget_is_one_answer(edge: EdgeHouse) -> None:
+    """EDG-2, COST-9: its own words, its limits beside each other, its parent; and an id that the ledger would look for
+    itself, that of a tenant's period or of a production, is nobody's to take."""
+    bad = {
+        "id": "tenant:a:day:2026-12-02:CNY",
+        "level": "",
+        "parent": "nobody",
+        "currency": "cny",
+        "hard": {"cost": "-1", "attempts": 2},
+        "soft": {"attempts": 3},
+    }
+    async with edge.admin as admin:
+        answer = await admin.post(AT, json=bad)
+        assert answer.status_code == 422
+        told = [error["pointer"] for error in answer.json()["errors"]]
+        assert told == ["/currency", "/hard/cost", "/id", "/level", "/parent", "/soft/attempts"]
+        own = await admin.post(AT, json={"id": "run:x", "level": "shot", "currency": "CNY"})
+        assert [error["pointer"] for error in own.json()["errors"]] == ["/id"]
+        assert (await admin.get(AT)).json()["budgets"] == []
 
 
 async def test_budgets_are_the_operators_alone(edge: EdgeHouse) -> None:
