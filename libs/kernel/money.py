@@ -69,6 +69,10 @@ class Money:
         _check_currency(currency)
         return Money.unchecked(currency, Decimal(nanos).scaleb(-9))
 
+    def __str__(self) -> str:
+        """As people write it: `6.00 CNY`."""
+        return "{amount} {currency}".format(**self.to_json())
+
     def to_json(self) -> dict[str, str]:
         """`{"currency": "CNY", "amount": "6.00"}`: at least two decimals, no trailing zeros beyond them."""
         amount = self.rounded().amount.normalize()

@@ -201,7 +201,7 @@ class Hands:
                 raise
             log.warning("hold_ended_before", extra={"run_id": run.id, "hold_id": hold.id})
             settled = await self._corrected(hold.id, cost, used, reason)
-        for alert in beyond(run, hold, settled):
+        for alert in beyond(run, node, hold, settled):
             await self._alerts.tell(alert, run_link(run.id))
         await self._tell_soft(run, settled.soft)
         return hearing.settled(run, node, cost, settled.soft)

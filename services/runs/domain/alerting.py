@@ -13,7 +13,7 @@ from typing import Any
 
 from services.runs.domain.asking import LAST_ADDRESSEE
 from services.runs.domain.plan import Rank
-from services.runs.domain.run import Draft, Hold, Run
+from services.runs.domain.run import Draft, Hold, Node, Run
 from services.runs.domain.task_view import Settled
 from services.runs.domain.trends import Change, Measured
 
@@ -94,11 +94,11 @@ _RULES: Mapping[str, Callable[[Run, Data], Iterator[Alert]]] = {
 }
 
 
-def beyond(run: Run, hold: Hold, settled: Settled) -> Iterator[Alert]:
-    """Something cost more than the worst that had been held for it (COST-12)."""
+def beyond(run: Run, node: Node, hold: Hold, settled: Settled) -> Iterator[Alert]:
+    """A node cost more than the worst that had been held for it (COST-12)."""
     more = settled.beyond
     if more is not None and more.amount > 0:
-        said = f"hold {hold.id} was settled {more} beyond the {hold.amount} that had been held"
+        said = f"{node.id} of run {run.id} cost {more} more than the {hold.amount} that were held for it"
         measure = Measured("cost", more.currency, float(hold.amount.amount), (float((hold.amount + more).amount),))
         yield Alert("cost_anomaly", "high", hold.budget_id or run.budget_id, said, run.id, measure=measure)
 

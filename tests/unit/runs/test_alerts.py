@@ -48,7 +48,8 @@ async def test_a_possible_double_charge_is_told(decision: str) -> None:
 
 
 async def test_what_costs_more_than_was_held_is_told() -> None:
-    """COST-12, OPS-6: a settlement beyond its Hold is a cost anomaly of the budget that bears it."""
+    """COST-12, OPS-6: a settlement beyond its Hold is a cost anomaly of the budget that bears it; it tells money as
+    people write it, the node and its Run."""
     home = house()
     home.routing.answering = False
     run = await home.carry(await home.produce(production(FRAME)))
@@ -61,6 +62,8 @@ async def test_what_costs_more_than_was_held_is_told() -> None:
     run = await home.carry(run)
     assert run.state is RunState.SUCCEEDED
     assert told(home, "cost_anomaly") == [f"{run.budget_id}/frame"]
+    (message,) = [alert.message for alert in home.alerts.alerts if alert.kind == "cost_anomaly"]
+    assert message == f"frame of run {run.id} cost 7.00 CNY more than the 2.00 CNY that were held for it"
     assert home.budgets.spent == {run.budget_id: Decimal("9.00")}
 
 
