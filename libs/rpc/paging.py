@@ -1,4 +1,4 @@
-"""Pages of a list, read in one way by all contexts: how many rows, how many bytes, and a token that is a number."""
+"""Pages of a list, read in one way by all contexts: how many rows and bytes, and tokens that are numbers or ids."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
@@ -7,6 +7,7 @@ from libs.faults.fault import Fault
 
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1000
+ID_LENGTH = 26
 LARGEST_PAGE_BYTES = 3 * 1024 * 1024
 """Of the messages of a page together, unless one alone has more: a client of gRPC takes 4 MiB where nobody has told it
 otherwise."""
@@ -38,12 +39,23 @@ def page_size(asked: int, default: int = DEFAULT_PAGE) -> int:
 
 
 def number_in(page_token: str) -> int:
-    """The number that is our token, 0 for none. Fault validation_failed for a text that no page ended with."""
+    """The number that is our token, 0 for none. Fault malformed_request for a text that no page ended with (EDG-2)."""
     if not page_token:
         return 0
     if not (page_token.isascii() and page_token.isdecimal() and len(page_token) < 19):
-        raise Fault.invalid(("/page_token", "is not one that this service gave; begin without it"))
+        raise _foreign()
     return int(page_token)
+
+
+def id_in(page_token: str) -> str:
+    """The id of 26 letters and digits that is our token, "" for none. Fault malformed_request for any other text."""
+    if page_token and not (page_token.isascii() and page_token.isalnum() and len(page_token) == ID_LENGTH):
+        raise _foreign()
+    return page_token
+
+
+def _foreign() -> Fault:
+    return Fault.of("malformed_request", "page_token is none that a page gave; begin without it")
 
 
 async def page_within(look: Look[M], token: str, size: int, most: int = LARGEST_PAGE_BYTES) -> tuple[list[M], str]:

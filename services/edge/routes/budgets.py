@@ -109,7 +109,7 @@ class BudgetRoutes:
         return (
             Operation(
                 "listBudgets", "GET", at, self.list, "Budgets, parents before children.", OPERATORS,
-                answer=budget_shapes.BudgetList, parameters=(*filters, *PAGING), codes=("validation_failed",),
+                answer=budget_shapes.BudgetList, parameters=(*filters, *PAGING), codes=bad,
             ),
             Operation(
                 "createBudget", "POST", at, self.create, "Make a budget; the same again is the same budget.", OPERATORS,

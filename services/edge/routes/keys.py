@@ -95,7 +95,7 @@ class KeyRoutes:
             Operation(
                 "listKeys", "GET", at, self.list, "Keys on record, never their secrets.", ADMINS,
                 answer=key_shapes.KeyList, parameters=(Parameter("tenant", "Only this tenant's."), *PAGING),
-                codes=("validation_failed",),
+                codes=("malformed_request", "validation_failed"),
             ),
             Operation(
                 "rotateKey", "POST", f"{at}/{{key_id}}:rotate", self.rotate,

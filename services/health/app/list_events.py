@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from libs.faults.fault import Fault
+from libs.rpc.paging import number_in
 from services.health.domain.subjects import Subject
 from services.health.ports import HealthStore, Recorded
 
@@ -25,12 +26,12 @@ class ListEvents:
         self._store = store
 
     async def __call__(self, subject: Subject | None, page_size: int, page_token: str) -> Page:
-        """One page. Fault `validation_failed` for a token or a size that no page can have."""
-        if page_token and not (page_token.isascii() and page_token.isdigit()):
-            raise Fault.invalid(("/page_token", "is not one of ours"))
+        """One page. Faults: `malformed_request` for a token that no page gave, `validation_failed` for a size that no
+        page can have."""
+        after = number_in(page_token)
         if not 0 <= page_size <= PAGE_SIZE_MAX:
             raise Fault.invalid(("/page_size", f"must be 1..{PAGE_SIZE_MAX}"))
         size = page_size or PAGE_SIZE
-        found = await self._store.events(subject, int(page_token or 0), size + 1)
+        found = await self._store.events(subject, after, size + 1)
         page = tuple(found[:size])
         return Page(page, str(page[-1].position) if len(found) > size else "")

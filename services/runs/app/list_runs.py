@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from libs.faults.fault import Fault
+from libs.rpc.paging import id_in
 from services.runs.domain.run import Run, RunState
 from services.runs.ports import Runs
 
-ULID_LENGTH = 26
 MOST_NODES = 10_000
 """On a page of several Runs: a production has up to two thousand, and a thousand such Runs would fill the memory."""
 AT_ONCE = 50
@@ -20,8 +19,7 @@ async def list_runs(
     An empty tenant is all of them. `label` is `key=value`, `key`, or "" for all. Fault malformed_request for a token
     that no page gave.
     """
-    if token and not (len(token) == ULID_LENGTH and token.isalnum()):
-        raise Fault.of("malformed_request", "page_token is none that a page gave; begin without it")
+    token = id_in(token)
     key, equals, value = label.partition("=")
     wanted = (key, value if equals else None) if label else None
     found: list[Run] = []

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from libs.faults.fault import Fault
+from libs.rpc.paging import id_in, number_in
 from services.runs.app.check_change import outlooks, refuse_change
 from services.runs.app.command_run import Desk
 from services.runs.app.plans import Plans
@@ -32,9 +33,7 @@ class ReviewDesk:
         self, tenant: str, states: Sequence[ReviewState], run_id: str, token: str, size: int
     ) -> tuple[list[Review], str]:
         """(Reviews in the order of the queue, token of the next page or "")."""
-        if token and not token.isdecimal():
-            raise Fault.of("malformed_request", "page_token is none that a page gave; begin without it")
-        offset = int(token or 0)
+        offset = number_in(token)
         page = await self._desks.reviews(tenant, states or WAITING, run_id, offset, size + 1)
         return page[:size], str(offset + size) if len(page) > size else ""
 
@@ -84,8 +83,10 @@ class ReviewDesk:
     async def letters(
         self, tenant: str, run_id: str, with_redriven: bool, token: str, size: int
     ) -> tuple[Sequence[Case], str]:
-        """(Case files with what was told of their attempts, newest first; token of the next page or "")."""
-        page = await self._desks.letters(tenant, run_id, with_redriven, token, size + 1)
+        """(Case files with what was told of their attempts, newest first; token of the next page or "").
+
+        Fault malformed_request for a token that no page gave."""
+        page = await self._desks.letters(tenant, run_id, with_redriven, id_in(token), size + 1)
         whole: list[Case] = [
             (letter, await self._desks.attempts_told(letter.run_id, letter.node)) for letter in page[:size]
         ]

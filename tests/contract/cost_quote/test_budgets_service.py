@@ -209,6 +209,6 @@ async def test_what_does_not_exist_is_not_found(service: Any) -> None:
     assert fault.message == "budget 'q' does not exist"
     for token in ("x", "9" * 30):
         fault = await fault_of(service.ListBudgets(pb.ListBudgetsRequest(page_token=token), timeout=CALL_S))
-        assert fault.errors[0].pointer == "/page_token"
+        assert fault.code == "malformed_request"
     gone = await service.ReleaseHold(pb.ReleaseHoldRequest(hold_id="9"), timeout=CALL_S)
     assert not gone.HasField("hold")

@@ -124,6 +124,9 @@ async def test_all_that_is_wrong_with_a_budget_is_one_answer(edge: EdgeHouse) ->
         own = await admin.post(AT, json={"id": "run:x", "level": "shot", "currency": "CNY"})
         assert [error["pointer"] for error in own.json()["errors"]] == ["/id"]
         assert (await admin.get(AT)).json()["budgets"] == []
+        for path in (AT, "/v1/operator/keys"):
+            answer = await admin.get(path, params={"page_token": "garbage"})
+            assert (answer.status_code, answer.json()["code"]) == (400, "malformed_request")
 
 
 async def test_budgets_are_the_operators_alone(edge: EdgeHouse) -> None:

@@ -374,7 +374,6 @@ async def test_names_that_were_never_declared_are_assembly_faults(wire: HealthWi
         ("SetState", service_pb.SetStateRequest(subject=SUPPLY, state=PROBING, reason="x")),
         ("SetState", service_pb.SetStateRequest(subject=SUPPLY, state=HEALTHY)),
         ("GetSnapshot", service_pb.GetSnapshotRequest(subjects=[subject_pb2.Subject(id="x")])),
-        ("ListHealthEvents", service_pb.ListHealthEventsRequest(page_token="x")),
         ("ListHealthEvents", service_pb.ListHealthEventsRequest(page_size=1001)),
         ("ApplyTargets", service_pb.ApplyTargetsRequest()),
         (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
-from libs.rpc.paging import FIRST_LOOK, number_in, page_size, page_within
+from libs.rpc.paging import FIRST_LOOK, id_in, number_in, page_size, page_within
 
 
 def test_a_page_has_one_to_a_thousand_rows() -> None:
@@ -26,10 +26,19 @@ def test_fewer_than_no_rows_are_refused(asked: int) -> None:
 
 @pytest.mark.parametrize("token", ["-1", "x", "1.5", "\u0663", "9" * 19, "9" * 5000])
 def test_a_token_that_nobody_gave_is_refused(token: str) -> None:
-    """EDG-3: what is no number of ours is named, however long it is."""
-    with pytest.raises(Fault) as caught:
+    """EDG-2, EDG-3: what is no number of ours is malformed, however long it is."""
+    with pytest.raises(Fault, match="page_token") as caught:
         number_in(token)
-    assert (caught.value.code, caught.value.errors[0].pointer) == ("validation_failed", "/page_token")
+    assert caught.value.code == "malformed_request"
+
+
+@pytest.mark.parametrize("token", ["x", "garbage", "-" * 26, "\u0663" * 26, "A" * 27])
+def test_a_token_that_is_no_id_is_refused(token: str) -> None:
+    """EDG-2: a list that goes by ids does not begin anew, or anywhere, at what no page gave."""
+    with pytest.raises(Fault, match="page_token") as caught:
+        id_in(token)
+    assert caught.value.code == "malformed_request"
+    assert (id_in(""), id_in("A" * 26)) == ("", "A" * 26)
 
 
 def test_a_token_is_the_number_in_it() -> None:

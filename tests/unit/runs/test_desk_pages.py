@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from libs.faults.fault import Fault
 from libs.rpc.paging import LARGEST_PAGE_BYTES
 from pointsman.runs.v1.dead_letter_service_pb2 import ListDeadLettersRequest
 from pointsman.runs.v1.review_service_pb2 import ListReviewsRequest
@@ -44,3 +47,12 @@ async def test_a_page_of_large_case_files_fits_a_message() -> None:
         seen += [letter.node_id for letter in page.dead_letters]
         request.page_token = page.next_page_token
     assert sorted(seen) == [f"f{number}" for number in range(MANY)]
+
+
+async def test_a_desk_does_not_begin_anew_at_a_token_that_is_none() -> None:
+    """EDG-2: both desks say malformed_request of what no page gave."""
+    home = house()
+    for page in (home.people.reviews("", (), "", "garbage", 9), home.people.letters("", "", False, "garbage", 9)):
+        with pytest.raises(Fault, match="page_token") as caught:
+            await page
+        assert caught.value.code == "malformed_request"
