@@ -51,7 +51,7 @@ class Shape:
         return RoutingSettings(
             "memory:", worker_lease_s=15.0 * s, heartbeat_s=4.0 * s, capacity_ttl_s=self.lease_ttl_s,
             renew_interval_s=self.lease_ttl_s / 3, peer_timeout_s=10.0 * s, delivery_s=120.0 * s, drain_s=10.0 * s,
-            health_look_s=5.0 * s, poll_give_up_s=1800.0 * s,
+            health_look_s=5.0 * s, poll_give_up_s=1800.0 * s, reconcile_settle_s=self.adapter().settle_s,
         )  # fmt: skip
 
     def runs(self) -> RunsSettings:
