@@ -131,4 +131,5 @@ class AdmissionServicer(AdmissionServiceServicer):
         if request.idempotency_key:
             request.fingerprint = judging.fingerprint_of(request)
         if not await self._judge.known(request.tenant, request.idempotency_key, request.fingerprint):
+            judging.refuse_inner_options(request)
             judging.put_order(request, await self._judge.order(caller, judging.order_body(request)))

@@ -4,6 +4,7 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from libs.faults.fault import Fault
 from libs.kernel.canonical import digest
 from libs.rpc.values import struct_from, struct_to_dict
 from pointsman.edge.v1 import key_pb2
@@ -12,6 +13,9 @@ from pointsman.runs.v1 import runs_service_pb2
 from services.edge.app.authenticate import Caller
 from services.edge.domain.keys import Scope
 from services.edge.domain.orders import Order
+
+INNER_OPTIONS = ("supply_id", "max_attempts", "hold_id", "stage", "blocking", "blocks_release")
+"""Of a Task that runs hands over; of an order nobody reads them."""
 
 
 def caller(key: key_pb2.Key) -> Caller:
@@ -34,6 +38,13 @@ def order_body(request: runs_service_pb2.CreateRunRequest) -> dict[str, Any]:
 def task_body(request: routing_service_pb2.SubmitTaskRequest) -> dict[str, Any]:
     """What of a Task is judged, as `POST /v1/runs` takes it."""
     return {"model": request.model, "input": struct_to_dict(request.input)}
+
+
+def refuse_inner_options(request: runs_service_pb2.CreateRunRequest) -> None:
+    """Fault validation_failed for options of a Task that a Run sets by itself: what would be ignored is refused."""
+    said = [name for name in INNER_OPTIONS if getattr(request.options, name)]
+    if said:
+        raise Fault.invalid(*((f"/options/{name}", "is set by the run itself; leave it out") for name in said))
 
 
 def put_order(request: runs_service_pb2.CreateRunRequest, order: Order) -> None:

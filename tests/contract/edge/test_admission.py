@@ -18,7 +18,7 @@ from pointsman.edge.v1.admission_service_pb2_grpc import AdmissionServiceStub
 from pointsman.edge.v1.key_service_pb2_grpc import KeyServiceStub
 from pointsman.health.v1 import health_service_pb2
 from pointsman.health.v1.health_service_pb2_grpc import HealthServiceStub
-from pointsman.routing.v1 import call_list_pb2, routing_service_pb2
+from pointsman.routing.v1 import call_list_pb2, routing_service_pb2, task_pb2
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
 from pointsman.runs.v1 import review_pb2, review_service_pb2, runs_service_pb2
 from pointsman.runs.v1.review_service_pb2_grpc import ReviewServiceStub
@@ -345,3 +345,13 @@ async def test_what_one_is_shown_is_ones_own(edge: EdgeHouse, port: Port) -> Non
     edge.routing.artifacts = [artifact_pb2.Artifact(sha256=drawn, media_type="image/png")]
     assert await stream_code(port, called(), key) == ""
     assert (await edge.client(key).get(f"/v1/artifacts/{drawn}")).status_code == 200
+
+
+async def test_options_that_a_run_sets_by_itself_are_refused_by_name(edge: EdgeHouse, port: Port) -> None:
+    """EDG-3, ERR-2: what nobody would read of an order is told, all of it, and nothing is made."""
+    _, user = await edge.key("owner", "runs")
+    order = ordered()
+    said = {"supply_id": "zz", "max_attempts": -1, "hold_id": "h", "stage": -1, "blocks_release": True}
+    order.options.MergeFrom(task_pb2.TaskOptions(**said))
+    fault = await port.fault(RunsServiceStub, "CreateRun", order, user)
+    assert [error.pointer for error in fault.errors] == [f"/options/{name}" for name in said]
