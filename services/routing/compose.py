@@ -176,7 +176,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         usher=Usher(stores.tasks, world.clock, settings.waiting_look_s),
         errands=Errands(),
         sending=Sending(settings.submissions_per_channel),
-        funds=Funds(RemoteLedger(channels.to("cost_quote"), timeout_s)),
+        funds=Funds(RemoteLedger(channels.to("cost_quote"), timeout_s), bool(settings.hold_every_call)),
     )
 
 

@@ -1,8 +1,9 @@
 """Money for all work: held before anything is sent, settled at the end (COST-9, COST-12).
 
 Laws of this file:
-- nothing is sent without a Hold: the caller's own where it names one, else one under the root budget of its tenant's
+- no Task is sent without a Hold: the caller's own where it names one, else one under the root budget of its tenant's
   period, which has a limit where the tenant has a quota of money, and counts what is spent in any case;
+- no call is sent without one where its tenant has such a quota, or where every call is to have one (decision 31);
 - a Task and a call have one Hold each, of the most that all its tries may come to, named after it:
   asking again is safe. What costs nothing has one too: whether it does is known at the end;
 - no try begins whose quote does not fit what is held and not yet spent: what it lacks is added under the same budget,
@@ -42,8 +43,9 @@ log = logging.getLogger(__name__)
 class Funds:
     """Belongs to one process; remembers which budgets are declared as the catalogue says."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, every_call: bool = False) -> None:
         self._ledger = ledger
+        self._every_call = every_call
         self._declared: dict[str, Money | None] = {}
         self._declaring: dict[str, asyncio.Future[None]] = {}
 
@@ -72,6 +74,11 @@ class Funds:
             if fault.code != "budget_exhausted":
                 raise
             log.warning("task %s: what its provider may charge is not held: %s", task.id, fault.message)
+
+    def pays(self, catalog: Catalog, call: Call) -> bool:
+        """Whether a call takes a Hold."""
+        known = catalog.tenants.get(call.tenant)
+        return self._every_call or (known is not None and known.spend is not None)
 
     async def for_call(self, catalog: Catalog, call: Call, inputs: Inputs, decision: Decision, held: bool) -> None:
         """The same for a try of a call; `held` = a try before had a Hold."""

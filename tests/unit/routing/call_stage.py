@@ -28,6 +28,7 @@ from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
 from services.routing.app.calls.watchdog import Watch
 from services.routing.app.desk import Errands
+from services.routing.app.funds import Funds
 from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.catalog import (
     Binding,
@@ -354,14 +355,10 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
     """A process, not yet reachable."""
     world, clock = steered_world()
     tasks = stage(world=(world, clock), offers=offers or chat_catalog())
-    store, quotes, provider, errands, memory = (
-        MemoryCalls(),
-        FakeCallQuotes(),
-        ScriptedProvider(clock),
-        Errands(),
-        Memory(),
-    )
-    given = Settings(database_url="memory:", **{"settle_window_s": 0.0, "look_fresh_s": 0.0, **settings})
+    store, quotes, provider = MemoryCalls(), FakeCallQuotes(), ScriptedProvider(clock)
+    errands, memory = Errands(), Memory()
+    usual = {"settle_window_s": 0.0, "look_fresh_s": 0.0, "hold_every_call": 1}
+    given = Settings(database_url="memory:", **{**usual, **settings})
     desk = CallDesk(
         store=store,
         answers=store,
@@ -370,7 +367,7 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         health=tasks.health,
         capacity=tasks.capacity,
         quotes=quotes,
-        provider=PaidCalls(provider, tasks.ledger, store),
+        provider=PaidCalls(provider, tasks.ledger, store) if given.hold_every_call else provider,
         world=world,
         settings=given,
         errands=errands,
@@ -379,7 +376,7 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(desk, used), lambda used: used.key),
         watch=Watch(clock),
-        funds=tasks.desk.funds,
+        funds=Funds(tasks.ledger, bool(given.hold_every_call)),
         memory=memory,
     )
     return CallStage(

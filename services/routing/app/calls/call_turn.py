@@ -44,8 +44,8 @@ class Ask(Struct, frozen=True, eq=False):
     selector: Selector
     spent: Money
     left_s: float
-    fund: Callable[[Inputs, Decision], Awaitable[None]]
-    """Sees to it that a choice is paid for, or raises."""
+    fund: Callable[[Inputs, Decision], Awaitable[None]] | None
+    """Sees to it that a choice is paid for, or raises; None: no Hold is asked for."""
     prefer: str = ""
     """A Supply that comes before all others, where it survives."""
     tried: tuple[str, ...] = ()
@@ -236,8 +236,11 @@ async def _reserved(desk: CallDesk, asks: Sequence[Ask], decided: list[Seat | Ex
     chosen = [(ask, item) for ask, item in zip(asks, decided, strict=True) if _is_chosen(item)]
     try:
         slots = asyncio.gather(*(_reserve(ask, item) for ask, item in chosen), return_exceptions=True)
-        money = asyncio.gather(*(ask.fund(item.inputs, item.decision) for ask, item in chosen), return_exceptions=True)
-        answers = iter(zip(await slots, await money, strict=True))
+        paying = [(item.try_id, ask.fund(item.inputs, item.decision)) for ask, item in chosen if ask.fund is not None]
+        money = asyncio.gather(*(asked for _, asked in paying), return_exceptions=True)
+        given = await slots
+        unfunded = dict(zip((try_id for try_id, _ in paying), await money, strict=True))
+        answers = iter([(slot, unfunded.get(item.try_id)) for (_, item), slot in zip(chosen, given, strict=True)])
     except BaseException:
         for _, item in chosen:
             desk.errands.begin(_give_back(desk, item.try_id))

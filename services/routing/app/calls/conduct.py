@@ -138,7 +138,7 @@ class Conduct:
             selector=self.sync.selector,
             spent=spent_in(self.tries, self._call.currency),
             left_s=self.left_s,
-            fund=self._fund,
+            fund=self._fund if self._held or self.desk.funds.pays(self.opened.catalog, self._call) else None,
             prefer=self.prefer,
             tried=tuple(item.supply for item in self.tries if item.state in MISSED),
             not_before={name: hold.until for name, hold in self.patience.holds.items()},
