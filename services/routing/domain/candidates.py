@@ -118,18 +118,15 @@ class Assessor:
 
         An outage must not raise the limits, so health is not asked. What an operator took off the market holds the
         others down no longer; but where nothing else is left its price still stands, or a word meant to spare a Supply
-        would let the fallbacks cost what they like. One that admits no real people fits no request that shows some.
+        would let the fallbacks cost what they like.
         """
         quote_of, unfit = self.inputs.quotes.get, self.asked_misfits
-        barred = FORBIDDEN if self.asked.facts.real_person else None
         exact = self.market.tiers[Tier.EXACT]
         for pool in (exact.in_use, exact.named):
             amounts = [
                 amount
                 for bound in pool
-                if unfit[bound.fit] is None
-                and bound.real_person is not barred
-                and (amount := quote_of(bound.id, NO_QUOTE).weight) is not None
+                if unfit[bound.fit] is None and (amount := quote_of(bound.id, NO_QUOTE).weight) is not None
             ]
             if amounts:
                 return amounts

@@ -106,15 +106,6 @@ def test_the_baseline_is_the_lowest_exact_quote_healthy_or_not():
     assert fate.figures == "6.10 > baseline 4.00 x 1.5"
 
 
-def test_who_admits_no_real_people_is_no_price_for_them():
-    """COST-5, SEL-6: a Supply that can never serve the request does not bar the one that may."""
-    barred = offer("a/barred", price="1.00", real_person=RealPerson.FORBIDDEN)
-    offers = (barred, offer("b/x", price="5.00", real_person=RealPerson.ALLOWED))
-    shown = select(market(*offers, given={**FULL_INPUT, "real_person": True}))
-    assert (shown.chosen, shown.baseline) == ("b/x", Money("CNY", Decimal("5.00")))
-    assert select(market(*offers)).baseline == Money("CNY", Decimal("1.00"))
-
-
 @pytest.mark.parametrize("admin", [Admin.DRAINING, Admin.DISABLED])
 def test_what_the_operator_took_out_is_no_price_of_the_market(admin):
     """COST-5: a Supply out of use does not hold the others down."""
