@@ -23,17 +23,34 @@ FIRST_S, LAST_S = -62_135_596_800, 253_402_300_799
 LONGEST_S = 315_576_000_000
 """Ten thousand years: what a Duration may hold."""
 MOST_FAULTS = 20
+MOST_VALUES = 100_000
+"""Messages within a message: each value of a JSON object is one."""
 _REALS = frozenset({FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT})
 
 
 def check_message(message: Any) -> None:
-    """Raise Fault validation_failed with every field that holds such a thing, by JSON pointer."""
-    faults = [found for found, _ in zip(_faults(message, ""), range(MOST_FAULTS), strict=False)]
+    """Raise Fault validation_failed with every field that holds such a thing, by JSON pointer; payload_too_large for
+    more values than anybody looks through while others wait."""
+    faults = [found for found, _ in zip(_faults(message, "", _Count()), range(MOST_FAULTS), strict=False)]
     if faults:
         raise Fault.invalid(*faults)
 
 
-def _faults(message: Any, pointer: str) -> Iterator[tuple[str, str]]:
+class _Count:
+    """Of the messages that were looked at."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+
+    def another(self) -> None:
+        """One more."""
+        self._seen += 1
+        if self._seen > MOST_VALUES:
+            raise Fault.of("payload_too_large", f"the request holds more than {MOST_VALUES} values; send fewer at once")
+
+
+def _faults(message: Any, pointer: str, count: _Count) -> Iterator[tuple[str, str]]:
+    count.another()
     judge = _JUDGES.get(message.DESCRIPTOR.full_name)
     if judge is not None and (reason := judge(message)):
         yield pointer, reason
@@ -41,20 +58,20 @@ def _faults(message: Any, pointer: str) -> Iterator[tuple[str, str]]:
     for field, value in message.ListFields():
         at = f"{pointer}/{field.name}"
         if not field.is_repeated:
-            yield from _of_value(field, value, at)
+            yield from _of_value(field, value, at, count)
         elif field.message_type is not None and field.message_type.GetOptions().map_entry:
             of_value = field.message_type.fields_by_name["value"]
             for key, item in value.items():
                 yield from _of_text(str(key), at)
-                yield from _of_value(of_value, item, f"{at}/{_escaped(str(key))}")
+                yield from _of_value(of_value, item, f"{at}/{_escaped(str(key))}", count)
         else:
             for index, item in enumerate(value):
-                yield from _of_value(field, item, f"{at}/{index}")
+                yield from _of_value(field, item, f"{at}/{index}", count)
 
 
-def _of_value(field: Any, value: Any, at: str) -> Iterator[tuple[str, str]]:
+def _of_value(field: Any, value: Any, at: str, count: _Count) -> Iterator[tuple[str, str]]:
     if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
-        yield from _faults(value, at)
+        yield from _faults(value, at, count)
     elif field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
         if value not in field.enum_type.values_by_number:
             known = ", ".join(name for number, name in _names(field.enum_type) if number)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.struct_pb2 import Struct, Value
+from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.type.money_pb2 import Money
 
 from libs.faults.fault import Fault
-from libs.rpc.wellformed import check_message
+from libs.rpc.wellformed import MOST_VALUES, check_message
 from pointsman.common.v1 import failure_pb2
 from pointsman.cost_quote.v1 import budget_pb2, budget_service_pb2
 from pointsman.routing.v1 import task_pb2
@@ -64,6 +64,14 @@ def test_an_unknown_number_is_told_what_there_is() -> None:
     with pytest.raises(Fault) as caught:
         check_message(order(priority=77))
     assert "PRIORITY_HIGH" in caught.value.errors[0].reason
+
+
+def test_nobody_is_made_to_look_through_a_mountain() -> None:
+    """EDG-3: the look at a request is bounded, since others wait for it."""
+    numbers = ListValue(values=[Value(number_value=1)] * (MOST_VALUES + 1))
+    with pytest.raises(Fault) as caught:
+        check_message(runs_service_pb2.SteerRunRequest(data=Struct(fields={"x": Value(list_value=numbers)})))
+    assert caught.value.code == "payload_too_large"
 
 
 def test_what_can_be_read_passes() -> None:

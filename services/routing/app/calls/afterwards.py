@@ -42,13 +42,13 @@ class Afterwards:
             self._errands.begin(self._later())
         self._gathered.append((work, here()))
 
-    async def catch_up(self) -> bool:
+    async def catch_up(self, most_s: float = CATCH_UP_S) -> bool:
         """Do what is gathered, and return when it and what had begun is done, or has taken too long; False where there
         was nothing to do."""
         self._do_gathered()
         begun = set(self._under_way)
         if begun:
-            await asyncio.wait(begun, timeout=CATCH_UP_S)
+            await asyncio.wait(begun, timeout=min(most_s, CATCH_UP_S))
         return bool(begun)
 
     async def _later(self) -> None:

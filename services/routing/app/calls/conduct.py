@@ -44,8 +44,7 @@ from services.routing.ports.calls import Intent, Report
 encode = msgspec.json.Encoder().encode
 MISSED = frozenset({TryState.FAILED, TryState.UNKNOWN})
 """Tries that speak against their Supply."""
-OVERDUE_S = 30.0
-"""A call that has not ended so long after its last lease is over has lost its process."""
+OVERDUE_S = 30.0  # a call that has not ended so long after its last lease is over has lost its process
 LOOKS_AT_ONCE = 8  # reservations may be refused one after the other before the call waits like everybody else
 
 
@@ -287,10 +286,11 @@ class Conduct:
 
     async def _turned_away(self, seat: Seat, refused: Refused) -> None:
         """SEL-17: another round with fresh snapshots, in which this gate is closed."""
+        self._refusals += 1
         words = f"{refused.level} {refused.gate} {refused.used} of {refused.limit}"
         self.unsent.append(self._round(seat, RoundOutcome.REFUSED, words))
-        self._refusals += 1
-        if (refused.gate == "stale_health" and self._refusals <= LOOKS_AT_ONCE) or await self.waiting.caught_up():
+        stale = refused.gate == "stale_health" and self._refusals <= LOOKS_AT_ONCE
+        if stale or await self.waiting.caught_up(self.left_s):
             return
         chosen, held = seat.inputs.supplies[seat.decision.chosen], [seat.decision.chosen]
         if refused.level == f"channel {chosen.channel}":
@@ -307,7 +307,7 @@ class Conduct:
             if self.budget.used and decision.failure_code == "cost_limit_exceeded":
                 raise self.ended(self._exhausted(no_more=decision.failure_message))
             raise self.ended(ends.refused(decision, seat.inputs))
-        if await self.waiting.caught_up():
+        if await self.waiting.caught_up(self.left_s):
             return
         until = self.patience.next_look(decision.fates, decision.retry_at, now, self.desk.chance())
         if until is None or (until - now).total_seconds() >= self.left_s:

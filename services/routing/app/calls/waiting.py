@@ -24,11 +24,11 @@ class Waiting:
         self._elsewhere: datetime | None = None
         """The last success of the scope in another process, as far as it was asked for."""
 
-    async def caught_up(self) -> bool:
+    async def caught_up(self, left_s: float) -> bool:
         """Once for a call that finds no place: whether slots and outcomes of calls that had ended were still to be
         told, and are now, so that another look may find one."""
         first, self._looked = not self._looked, True
-        if not first or not await self._desk.afterwards.catch_up():
+        if not first or not await self._desk.afterwards.catch_up(left_s):
             return False
         self._desk.looking.forget()
         return True
