@@ -57,7 +57,9 @@ class Rung:
             await lab.account(self.name, render_s=3600.0)
             old = await api.post_run(self.name, "from before the trip")
             await until(lambda: api.capacity_of("supplies", self.supply), lambda line: line["in_use"] == 1)
-            await until(lambda: api.task_of(old), lambda task: task["attempts"][0]["provider_task_id"])
+            await until(
+                lambda: api.task_of(old), lambda task: any(each["provider_task_id"] for each in task["attempts"])
+            )
         await lab.script(self.name, {"status": 500}, repeat=2, prompt_contains="breaks")
         for number in range(2):
             assert await self.ends(f"breaks {number}") == ("failed", "provider_error")

@@ -20,7 +20,7 @@ import pytest
 from libs.host.embedded_postgres import EmbeddedPostgres
 
 # A lost test database costs nothing, so nothing waits for the disk.
-SETTINGS = {"synchronous_commit": "off", "max_connections": "200", "shared_buffers": "32MB", "autovacuum": "off"}
+SETTINGS = {"synchronous_commit": "off", "max_connections": "400", "shared_buffers": "32MB", "autovacuum": "off"}
 
 _numbers = itertools.count(1)
 
