@@ -12,5 +12,5 @@ SQL = Path(__file__).parent.parent / "sql"
 
 def upgrade() -> None:
     """Make one function and replace the other; it answers what was asked before as before."""
-    for name in ("0005_move_unlimited", "0005_move_group"):
+    for name in ("0006_move_unlimited", "0006_move_group"):
         op.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
