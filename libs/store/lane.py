@@ -11,20 +11,27 @@ import asyncio
 from typing import Any
 
 import asyncpg
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from libs.store.engine import MARGIN_S
 from libs.store.errors import DRIVER_ERRORS, is_retryable, translate
 
 ATTEMPTS = 4
 FIRST_PAUSE_S = 0.005
 
 
-async def fetch_within(tx: AsyncConnection, sql: str, *values: object) -> list[Any]:
-    """The rows of a lane's statement as a part of an open unit of work, which has written something before."""
+async def fetch_within(tx: AsyncConnection, sql: str, *values: object, limit_s: float | None = None) -> list[Any]:
+    """The rows of a lane's statement as a part of an open unit of work, which has written something before.
+
+    `limit_s`: what it and the rest of the unit may take by statement, in place of the limit of the engine.
+    """
+    if limit_s is not None:
+        await tx.execute(text(f"SET LOCAL statement_timeout = {round(limit_s * 1000)}"))
     driver = (await tx.get_raw_connection()).driver_connection
     assert driver is not None
     try:
-        return list(await driver.fetch(sql, *values))
+        return list(await driver.fetch(sql, *values, timeout=None if limit_s is None else limit_s + MARGIN_S))
     except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise translate(error) from error
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from libs.faults.fault import Fault
 from libs.store.database import Database
 from libs.store.engine import Bounds
+from libs.store.lane import fetch_within
 from tests.contract.store.toy.tables import notes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -135,6 +136,18 @@ async def test_a_statement_does_not_run_for_ever(database: Database) -> None:
     with pytest.raises(Fault) as caught:
         async with database.unit() as tx:
             await tx.execute(text("SELECT pg_sleep(30)"))
+    assert caught.value.code == "governance_backend_down"
+
+
+async def test_a_statement_may_be_given_longer(database: Database) -> None:
+    """By the server and by the client, for its unit alone."""
+    async with database.unit() as tx:
+        await fetch_within(tx, "SELECT pg_sleep(2.6)", limit_s=30.0)
+    async with database.unit() as tx:
+        assert (await tx.execute(text("SHOW statement_timeout"))).scalar() == "500ms"
+    with pytest.raises(Fault) as caught:
+        async with database.read() as snapshot:
+            await fetch_within(snapshot, "SELECT pg_sleep(30)", limit_s=0.1)
     assert caught.value.code == "governance_backend_down"
 
 
