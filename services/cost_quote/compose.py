@@ -26,7 +26,7 @@ SCHEMA = "cost_quote"
 VERSIONS = Path(__file__).parent / "store" / "migrations" / "versions"
 QUOTES = "pointsman.cost_quote.v1.QuoteService"
 CHECK_SHARE = 0.05
-"""Of the time the ledger is read from end to end at most, however large it has grown."""
+"""Of the time the ledger is looked at at most, however much there is to read from its first entry."""
 BUDGETS = "pointsman.cost_quote.v1.BudgetService"
 
 

@@ -1,6 +1,7 @@
 """What cost_quote needs of its stores. One suite each, in tests/contract/cost_quote, proves every backend."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Protocol
 
 from services.cost_quote.domain.budgets import (
@@ -99,8 +100,20 @@ class Budgets(Protocol):
         """By id, those that are held, whose id begins with `prefix` and comes after `after`."""
         ...
 
-    async def mismatches(self) -> Sequence[Mismatch]:
-        """What contradicts `domain.checking` at one moment, by budget."""
+    async def mismatches(self, *, whole: bool = False) -> Sequence[Mismatch]:
+        """What contradicts `domain.checking` at one moment, by budget; the same again until it is mended.
+
+        A look may take as proven what an earlier one proved of entries and of Holds that have ended, and read what came
+        since; of budgets, limits and open Holds it reads all. `whole`: everything is read, and what is found wrong
+        counts as unproven from then on.
+        """
+        ...
+
+    async def reread(self, age: timedelta) -> Sequence[Mismatch] | None:
+        """Look, and read one budget from its first entry: that which was not for longest, and longer than `age`.
+
+        None where there is none; nothing was looked at.
+        """
         ...
 
     async def close(self) -> None:

@@ -10,7 +10,7 @@ CHECK_S = 60.0
 class Settings:
     """`database_url` is a PostgreSQL address, or `memory:` for tests. Times in seconds.
 
-    `check_s`: how often the whole ledger is held against its entries and Holds; it reads them all.
+    `check_s`: how often the ledger is held against the entries and Holds that came since.
     """
 
     database_url: str

@@ -89,7 +89,7 @@ class BudgetServicer(BudgetServiceServicer):
 
     async def CheckLedger(self, request: pb.CheckLedgerRequest, context: Any) -> pb.CheckLedgerResponse:
         """Whether the ledger is sound."""
-        found = await self._budgets.mismatches()
+        found = await self._budgets.mismatches(whole=request.whole)
         return pb.CheckLedgerResponse(
             mismatches=[budget_pb2.LedgerMismatch(budget_id=item.budget_id, message=item.what) for item in found]
         )

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from libs.kernel.clock import Clock
 from services.cost_quote.domain import checking, ledger, limits
@@ -116,10 +117,14 @@ class MemoryBudgets:
         found = (hold for name, hold in sorted(self.holds.items()) if name.startswith(prefix) and name > after)
         return [hold for hold in found if hold.state is HoldState.HELD][:most]
 
-    async def mismatches(self) -> Sequence[Mismatch]:
-        """See the port."""
+    async def mismatches(self, *, whole: bool = False) -> Sequence[Mismatch]:
+        """See the port. Every look is whole."""
         entries = [entry for book in self._entries.values() for entry in book]
         return checking.check(self._budgets.values(), self.holds.values(), entries)
+
+    async def reread(self, age: timedelta) -> Sequence[Mismatch] | None:
+        """See the port. Nothing is ever taken as proven."""
+        return None
 
     async def close(self) -> None:
         """There is nothing to let go of."""

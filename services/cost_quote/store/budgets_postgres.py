@@ -4,20 +4,24 @@ Laws of this file:
 - the order of locks is by `number`: parents before children, one order over all trees;
 - Holds, what enlarges them, settlements and releases are decided by the function `move_group` of the schema, which
   answers as `domain.ledger` does; the differential test holds the two together, step by step;
-- the words of every fault are the domain's.
+- the words of every fault are the domain's;
+- the ledger is proven by the function `prove_ledger` from checkpoint to checkpoint, and whole by the view
+  `ledger_mismatch`; both find what `domain.checking` does, the former what came since.
 """
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, cast
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.faults.fault import Fault
 from libs.store.database import Database
 from libs.store.gathering import Gathering
+from libs.store.lane import fetch_within
 from services.cost_quote.domain import ledger, limits
 from services.cost_quote.domain.budgets import (
     Amounts,
@@ -49,7 +53,10 @@ from services.cost_quote.store.budget_rows import (
 
 Ask = HoldAsk | EnlargeAsk | SettleAsk | ReleaseAsk
 MOVE = "SELECT nth, answer FROM move_group($1::jsonb) ORDER BY nth"
-MISMATCHES = "SELECT budget_id, what FROM ledger_mismatch ORDER BY number, what"
+WHOLE = "SELECT budget_id, what FROM ledger_mismatch ORDER BY number, what"
+SINCE = "SELECT budget_id, what FROM prove_ledger($1) ORDER BY number, what"
+LOOK_S = 55.0
+"""A look may read the whole ledger, the first one does. Shorter than those who ask wait for it."""
 
 
 class PostgresBudgets:
@@ -153,10 +160,44 @@ class PostgresBudgets:
         async with self._database.read() as tx:
             return [hold_of(row) for row in (await tx.execute(wanted)).mappings()]
 
-    async def mismatches(self) -> Sequence[Mismatch]:
+    async def mismatches(self, *, whole: bool = False) -> Sequence[Mismatch]:
         """See the port."""
+        if not whole:
+            return await self._since_checkpoints(None)
         async with self._database.read() as tx:
-            return [Mismatch(row.budget_id, row.what) for row in await tx.execute(text(MISMATCHES))]
+            found = _mismatches(await fetch_within(tx, WHOLE, limit_s=LOOK_S))
+        await self._forget({mismatch.budget_id for mismatch in found})
+        return found
+
+    async def reread(self, age: timedelta) -> Sequence[Mismatch] | None:
+        """See the port. The checkpoint stays where it is until the look has ended: one that takes too long leaves the
+        others what was proven."""
+        table = tables.checkpoint
+        due = table.c.whole_at < func.server_time() - age
+        async with self._database.read() as tx:
+            oldest = select(table.c.budget_id).where(due).order_by(table.c.whole_at).limit(1)
+            budget_id = (await tx.execute(oldest)).scalar_one_or_none()
+        if budget_id is None:
+            return None
+        found = await self._since_checkpoints(budget_id)
+        if any(mismatch.budget_id == budget_id for mismatch in found):
+            await self._forget({budget_id})
+            return found
+        async with self._database.unit() as tx:
+            proven = update(table).where(table.c.budget_id == budget_id).values(whole_at=func.server_time())
+            await tx.execute(proven)
+        return found
+
+    async def _since_checkpoints(self, anew: str | None) -> Sequence[Mismatch]:
+        async with self._database.unit() as tx:
+            return _mismatches(await fetch_within(tx, SINCE, anew, limit_s=LOOK_S))
+
+    async def _forget(self, wrong: set[str]) -> None:
+        """Without a checkpoint a budget is read from its first entry, by every look until nothing is wrong with it. One
+        that is under way meanwhile may put a checkpoint back; the next that reads anew takes it away again."""
+        for budget_id in sorted(wrong):
+            async with self._database.unit() as tx:
+                await tx.execute(delete(tables.checkpoint).where(tables.checkpoint.c.budget_id == budget_id))
 
     async def close(self) -> None:
         """See the port."""
@@ -172,6 +213,10 @@ class PostgresBudgets:
     async def _one(self, tx: AsyncConnection, budget_id: str) -> Budget | None:
         row = (await tx.execute(select(tables.budget).where(tables.budget.c.id == budget_id))).mappings().one_or_none()
         return budget_of(row) if row else None
+
+
+def _mismatches(rows: Sequence[Any]) -> Sequence[Mismatch]:
+    return [Mismatch(row["budget_id"], row["what"]) for row in rows]
 
 
 def _told(nth: int, ask: Ask) -> dict[str, Any]:

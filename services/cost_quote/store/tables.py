@@ -101,3 +101,17 @@ entry = Table(
     Index("entry_request", "budget_id", "request_id", unique=True, postgresql_where=text("request_id <> ''")),
 )
 """Append-only: a trigger refuses every change."""
+
+checkpoint = Table(
+    "checkpoint",
+    metadata,
+    Column("budget_id", Text, primary_key=True),
+    Column("sequence", BigInteger, nullable=False),
+    *_amounts("held_"),
+    *_amounts("spent_"),
+    *_amounts("beyond_"),
+    *_amounts("own_"),
+    Column("whole_at", DateTime(timezone=True), nullable=False),
+)
+"""Up to which entry a budget is proven, and the sums there: `beyond` of what no Hold had reserved, `own` of what Holds
+of the budget itself booked, not those of its children. `whole_at`: when it was last proven from its first entry."""

@@ -18,7 +18,7 @@ from services.routing.ports.ledger import NoMoney, OpenHold
 ADJUSTMENTS = 5
 """How often a limit below what is used is set to just that, while work goes on."""
 CHECK_S = 60.0
-"""Every entry is read."""
+"""What came since the last look is read; by the first one, every entry."""
 
 
 def _hold_of(asked: pb.HoldRequest | pb.SettleRequest) -> str:

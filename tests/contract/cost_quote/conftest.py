@@ -22,7 +22,7 @@ async def ground(ledger_url: str) -> AsyncIterator[Bench]:
     """A ledger; whatever a test does, it is sound at the end."""
     made = await bench(ledger_url)
     yield made
-    assert await made.budgets.mismatches() == []
+    assert await made.budgets.mismatches() == await made.budgets.mismatches(whole=True) == []
     await made.close()
 
 

@@ -1,22 +1,23 @@
 """Ledgers for the suites: over memory and over PostgreSQL, each on a clock that the test moves."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import text
 
+from libs.kernel.clock import Clock
 from libs.store.database import Database
 from libs.store.migrations import migrate
 from services.cost_quote.compose import SCHEMA, VERSIONS
-from services.cost_quote.domain.budgets import Amounts, Asked, Declaration, HoldAsk
+from services.cost_quote.domain.budgets import Amounts, Asked, Declaration, HoldAsk, Mismatch
 from services.cost_quote.ports import Budgets
 from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.cost_quote.store.budgets_postgres import PostgresBudgets
 from tests.support.worlds import START, SteeredClock
 
 EMPTY = (
-    "TRUNCATE budget, hold, entry",
+    "TRUNCATE budget, hold, entry, checkpoint",
     "CREATE TABLE IF NOT EXISTS test_time (now timestamptz)",
     "TRUNCATE test_time",
     "CREATE OR REPLACE FUNCTION server_time() RETURNS timestamptz LANGUAGE sql VOLATILE AS 'SELECT now FROM test_time'",
@@ -33,6 +34,19 @@ class Bench:
     clock: SteeredClock
     advance: Callable[[float], Awaitable[None]]
     close: Callable[[], Awaitable[None]]
+
+
+class NotingBudgets(MemoryBudgets):
+    """In memory; `whole` says of each look whether everything was asked for."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.whole: list[bool] = []
+
+    async def mismatches(self, *, whole: bool = False) -> Sequence[Mismatch]:
+        """See the port."""
+        self.whole.append(whole)
+        return await super().mismatches(whole=whole)
 
 
 async def emptied(url: str) -> str:

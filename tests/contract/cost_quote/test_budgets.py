@@ -229,6 +229,18 @@ async def test_minutes_are_held_booked_and_freed_at_every_level(budgets: Budgets
     assert await budgets.mismatches() == []
 
 
+async def test_nothing_is_read_anew_that_was_read_today(ground: Bench) -> None:
+    """COST-11: a sound ledger is sound from wherever it is read, and one that was just proven is not read again."""
+    await tree(ground.budgets)
+    await taken(ground.budgets, "1", "s", 4)
+    assert await ground.budgets.mismatches() == await ground.budgets.mismatches(whole=True) == []
+    assert await ground.budgets.reread(timedelta(days=1)) is None
+    await ground.advance(3 * 86400)
+    for _ in range(4):
+        assert not await ground.budgets.reread(timedelta(days=1))
+    assert await ground.budgets.reread(timedelta(days=1)) is None
+
+
 async def test_limits_are_changed_by_a_person_with_a_reason(budgets: Budgets) -> None:
     """COST-10: a raised limit has room again, tells its soft limit anew, and is an entry that says who and why; a
     repeat changes nothing again, and other limits under its key are a conflict."""

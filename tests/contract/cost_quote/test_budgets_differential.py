@@ -84,6 +84,7 @@ class Machine(RuleBasedStateMachine):
                 entries = await self.model.entries(budget.id, 0, 1000)
                 assert entries == await self.ground.budgets.entries(budget.id, 0, 1000)
             assert await self.model.mismatches() == await self.ground.budgets.mismatches() == []
+            assert await self.ground.budgets.mismatches(whole=True) == []
 
         self.runner.run(step())
 

@@ -27,6 +27,7 @@ from services.cost_quote.compose import assemble as assemble_cost_quote
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.edge.compose import EdgeContext, build
 from services.edge.settings import Settings
+from tests.contract.cost_quote.ledgers import NotingBudgets
 from tests.contract.edge.fake_callbacks import FakeCallbacks
 from tests.contract.edge.fake_peers import FakeCapacity, FakeCatalog, FakeHealth, FakeRouting
 from tests.contract.edge.fake_runs import FakeDeadLetters, FakeReviews, FakeRuns
@@ -52,9 +53,11 @@ class EdgeHouse:
     capacity: FakeCapacity = field(default_factory=FakeCapacity)
     reviews: FakeReviews = field(default_factory=FakeReviews)
     callbacks: FakeCallbacks = field(init=False)
+    budgets: NotingBudgets = field(init=False)
 
     def __post_init__(self) -> None:
         self.callbacks = FakeCallbacks(self.runs)
+        self.budgets = NotingBudgets(self.clock)
 
     def client(self, key: str = "", **headers: str) -> httpx2.AsyncClient:
         """A client with that key; its transport is the ASGI application itself."""
@@ -100,7 +103,7 @@ async def edge_house(folder: Path, fetcher: Fetcher | None = None, **settings: A
     server.add(lambda s: add_CatalogServiceServicer_to_server(house.catalog, s))
     server.add(lambda s: add_HealthServiceServicer_to_server(house.health, s))
     server.add(lambda s: add_CapacityServiceServicer_to_server(house.capacity, s))
-    ledger = assemble_cost_quote(MemoryPriceBooks(), clock)
+    ledger = assemble_cost_quote(MemoryPriceBooks(), clock, house.budgets)
     for _, add_to_server in (*context.registrations, *ledger.registrations):
         server.add(add_to_server)
     await context.migrate()

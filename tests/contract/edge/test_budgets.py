@@ -50,7 +50,8 @@ async def test_the_tree_shows_what_is_spent_held_and_allowed(edge: EdgeHouse) ->
 
 
 async def test_limits_are_raised_with_a_reason(edge: EdgeHouse) -> None:
-    """COST-10: what is not named stays, the reason is on record, and a repeat under one key is one change."""
+    """COST-10, COST-11: what is not named stays, the reason is on record, and a repeat under one key is one change; who
+    asks whether the ledger adds up has all of it read."""
     async with edge.admin as admin:
         await made(admin, "ep/1", hard={"cost": "5", "attempts": 3}, soft={"cost": "4"})
         assert (await hold(edge, "1", "ep/1", 6)).refusal.dimension == "cost"
@@ -68,6 +69,7 @@ async def test_limits_are_raised_with_a_reason(edge: EdgeHouse) -> None:
         later = (await admin.get(f"{AT}/ep%2F1/entries", params={"after": "1"})).json()["entries"]
         assert later == entries[1:]
         assert (await admin.get(f"{AT}:check")).json() == {"mismatches": []}
+        assert edge.budgets.whole == [True]
 
 
 async def test_two_operators_raise_two_dimensions_at_once(edge: EdgeHouse) -> None:

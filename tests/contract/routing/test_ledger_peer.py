@@ -17,6 +17,7 @@ from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.routing.peers.ledger import RemoteLedger
 from services.routing.ports.ledger import Ledger
+from tests.contract.cost_quote.ledgers import NotingBudgets
 from tests.support.worlds import START, SteeredClock
 
 DAY = "tenant:a:day:2026-01-01:CNY"
@@ -27,7 +28,7 @@ def cny(amount: str) -> Money:
     return Money("CNY", Decimal(amount))
 
 
-class BusyBudgets(MemoryBudgets):
+class BusyBudgets(NotingBudgets):
     """Before each change of a limit something is held that was not seen; `coming` are the Holds still to come."""
 
     coming: tuple[HoldAsk, ...] = ()
@@ -136,8 +137,9 @@ async def test_a_hold_asked_again_at_another_price_is_covered(ledger: Ledger, bu
     assert caught.value.code == "not_found"
 
 
-async def test_settlements_replace_one_another_and_open_holds_are_found(ledger: Ledger, budgets: MemoryBudgets) -> None:
-    """COST-12: what is booked last stands; a Hold that was never taken needs no settlement."""
+async def test_settlements_replace_one_another_and_open_holds_are_found(ledger: Ledger, budgets: BusyBudgets) -> None:
+    """COST-11, COST-12: what is booked last stands; a Hold that was never taken needs no settlement. The running check
+    asks for what came since the last look."""
     await ledger.declare(DAY, "a", "CNY", cny("100"), "a test")
     for name in ("task:1", "task:2"):
         await ledger.hold(name, DAY, cny("10"), 2, name)
@@ -149,3 +151,4 @@ async def test_settlements_replace_one_another_and_open_holds_are_found(ledger: 
     assert (left.id, left.taken_at) == ("task:2", START)
     await ledger.release("task:2", "nothing was sent")
     assert (await figures(budgets), await ledger.mismatches()) == ((100, 4, 0), [])
+    assert budgets.whole == [False]

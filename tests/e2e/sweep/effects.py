@@ -23,7 +23,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from libs.store.database import Database
 from libs.store.lane import Lane
 
-BY_THE_CLOCK = frozenset({"routing.prolong", "routing.pulse", "capacity.RenewLeases"})
+BY_THE_CLOCK = frozenset(
+    {"routing.prolong", "routing.pulse", "capacity.RenewLeases", "cost_quote.mismatches", "cost_quote.reread"}
+)
 """They come as time passes, not as the task goes on: a death beside them is a death beside what was last done."""
 COUNTED_CALLS = frozenset({"Reserve", "Release", "ReportOutcome"})
 """The calls to capacity and health that change something for a task."""

@@ -691,12 +691,19 @@ class CheckLedgerRequest(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    WHOLE_FIELD_NUMBER: _builtins.int
+    whole: _builtins.bool
+    """Reads every entry and every Hold, whatever was proven before: finds a hand in the past too, and takes a second or more
+    for half a million entries. Without it only what came since is read, and budgets, limits and open Holds.
+    """
     def __init__(
         self,
+        *,
+        whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["whole", b"whole"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

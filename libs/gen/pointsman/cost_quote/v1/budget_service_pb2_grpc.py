@@ -195,7 +195,7 @@ class BudgetServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CheckLedger(self, request, context):
-        """Checks the whole ledger against its entries and Holds.
+        """Checks the ledger against its entries and Holds: those that came since the last look that found nothing wrong, or all.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

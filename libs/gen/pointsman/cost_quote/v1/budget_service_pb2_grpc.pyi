@@ -66,7 +66,7 @@ class BudgetServiceStub:
     ListOpenHolds: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.ListOpenHoldsRequest, _budget_service_pb2.ListOpenHoldsResponse]
     """Holds that are still held, in the order of their ids: what their taker may have forgotten."""
     CheckLedger: _grpc.UnaryUnaryMultiCallable[_budget_service_pb2.CheckLedgerRequest, _budget_service_pb2.CheckLedgerResponse]
-    """Checks the whole ledger against its entries and Holds."""
+    """Checks the ledger against its entries and Holds: those that came since the last look that found nothing wrong, or all."""
 
 @_typing.type_check_only
 class BudgetServiceAsyncStub(BudgetServiceStub):
@@ -106,7 +106,7 @@ class BudgetServiceAsyncStub(BudgetServiceStub):
     ListOpenHolds: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.ListOpenHoldsRequest, _budget_service_pb2.ListOpenHoldsResponse]  # type: ignore[assignment]
     """Holds that are still held, in the order of their ids: what their taker may have forgotten."""
     CheckLedger: _aio.UnaryUnaryMultiCallable[_budget_service_pb2.CheckLedgerRequest, _budget_service_pb2.CheckLedgerResponse]  # type: ignore[assignment]
-    """Checks the whole ledger against its entries and Holds."""
+    """Checks the ledger against its entries and Holds: those that came since the last look that found nothing wrong, or all."""
 
 class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
     """A tree of budgets with an append-only ledger."""
@@ -221,6 +221,6 @@ class BudgetServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _budget_service_pb2.CheckLedgerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_budget_service_pb2.CheckLedgerResponse, _abc.Awaitable[_budget_service_pb2.CheckLedgerResponse]]:
-        """Checks the whole ledger against its entries and Holds."""
+        """Checks the ledger against its entries and Holds: those that came since the last look that found nothing wrong, or all."""
 
 def add_BudgetServiceServicer_to_server(servicer: BudgetServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
