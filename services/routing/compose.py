@@ -19,6 +19,7 @@ from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServ
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
 from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.call_desk import CallDesk, Memory
+from services.routing.app.calls.call_holds import CallHolds
 from services.routing.app.calls.call_turn import seat_all
 from services.routing.app.calls.end_orphans import EndOrphans, forget_calls
 from services.routing.app.calls.looking import Looking
@@ -133,6 +134,7 @@ def assemble(stores: Stores, settings: Settings, channels: Any, world: World) ->
     async def drain() -> None:
         await asyncio.gather(*(queue.drain() for queue in queues))
         await desk.errands.done()
+        await calls.holds.settle_shared(everything=True)
 
     return ComposedContext(
         SCHEMA,
@@ -176,7 +178,7 @@ def _desk(settings: Settings, channels: Any, world: World, stores: Stores, view:
         usher=Usher(stores.tasks, world.clock, settings.waiting_look_s),
         errands=Errands(),
         sending=Sending(settings.submissions_per_channel),
-        funds=Funds(RemoteLedger(channels.to("cost_quote"), timeout_s), bool(settings.hold_every_call)),
+        funds=Funds(RemoteLedger(channels.to("cost_quote"), timeout_s)),
     )
 
 
@@ -204,6 +206,7 @@ def _call_desk(desk: Desk, channels: Any, stores: Stores) -> CallDesk:
         prices=Gathering(lambda used: price_all(calls, used), lambda used: used.key),
         watch=Watch(world.clock),
         funds=desk.funds,
+        holds=CallHolds(desk.funds, world, bool(settings.hold_every_call)),
         memory=memory,
     )
     return calls

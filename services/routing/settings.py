@@ -80,7 +80,7 @@ class Settings:
     look_fresh_s: float = 0.05
     """A look at health and capacity serves the decisions of calls for so long, unless it would turn one away."""
     hold_every_call: int = 0
-    """1: calls of tenants without a quota of money take a Hold too, at the price that decision 31 tells."""
+    """1: no call shares its Hold with others: an entry of the ledger for each, at the price that decision 31 tells."""
     orphan_interval_s: float = 15.0
     """How often calls whose process died are looked for."""
     pool_size: int = 8

@@ -3,8 +3,8 @@
 Laws of this file:
 - no Task is sent without a Hold: the caller's own where it names one, else one under the root budget of its tenant's
   period, which has a limit where the tenant has a quota of money, and counts what is spent in any case;
-- no call is sent without one where its tenant has such a quota, or where every call is to have one (decision 31);
-- a Task and a call have one Hold each, of the most that all its tries may come to, named after it:
+- no call is sent without one of its own, or its share of one (`calls.call_holds`);
+- a Task, and a call that does not share, has one Hold, of the most that all its tries may come to, named after it:
   asking again is safe. What costs nothing has one too: whether it does is known at the end;
 - no try begins whose quote does not fit what is held and not yet spent: what it lacks is added under the same budget,
   or there is no try (COST-9, COST-11);
@@ -30,7 +30,7 @@ from services.routing.domain.spending import Purse, attempts_made, purse_of, set
 from services.routing.domain.task import Task
 from services.routing.ports.ledger import Ledger, NoMoney, OpenHold
 
-TASK, CALL = "task:", "call:"
+TASK, CALL, SHARED = "task:", "call:", "calls:"
 UNKNOWN = "unknown"
 ENDED = {"conflict": "ended", "not_found": UNKNOWN}
 """Faults by which the ledger says that nothing is reserved under an id, and what that means."""
@@ -43,17 +43,16 @@ log = logging.getLogger(__name__)
 class Funds:
     """Belongs to one process; remembers which budgets are declared as the catalogue says."""
 
-    def __init__(self, ledger: Ledger, every_call: bool = False) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._every_call = every_call
         self._declared: dict[str, Money | None] = {}
         self._declaring: dict[str, asyncio.Future[None]] = {}
 
     async def for_task(self, catalog: Catalog, task: Task, inputs: Inputs, decision: Decision) -> None:
         """See to it that what an Attempt of a Task is quoted at fits what is held for it. Fault `budget_exhausted`."""
-        terms, hold, needed = task.request.terms, TASK + task.id, _needed(inputs, decision)
+        terms, hold, needed = task.request.terms, TASK + task.id, needed_for(inputs, decision)
         if terms is not None and terms.hold:
-            await self._cover(terms.hold, needed, hold)
+            await self.cover(terms.hold, needed, hold)
             return
         if task.attempts and await self._covered(hold, needed):
             return
@@ -67,7 +66,7 @@ class Funds:
         needed = task.spent + cost if task.spent.currency == cost.currency else cost
         try:
             if terms is not None and terms.hold:
-                await self._cover(terms.hold, needed, hold)
+                await self.cover(terms.hold, needed, hold)
             elif not (task.attempts and await self._covered(hold, needed)):
                 await self._take(catalog, task.request.tenant, hold, task.created_at, cost, cost, 1)
         except Fault as fault:
@@ -75,20 +74,33 @@ class Funds:
                 raise
             log.warning("task %s: what its provider may charge is not held: %s", task.id, fault.message)
 
-    def pays(self, catalog: Catalog, call: Call) -> bool:
-        """Whether a call takes a Hold."""
-        known = catalog.tenants.get(call.tenant)
-        return self._every_call or (known is not None and known.spend is not None)
-
     async def for_call(self, catalog: Catalog, call: Call, inputs: Inputs, decision: Decision, held: bool) -> None:
-        """The same for a try of a call; `held` = a try before had a Hold."""
-        needed = _needed(inputs, decision)
+        """The same for a try of a call that has a Hold of its own; `held` = a try before had it."""
+        needed = needed_for(inputs, decision)
         if held:
-            await self._cover(CALL + call.id, needed, CALL + call.id)
+            await self.cover(CALL + call.id, needed, CALL + call.id)
             return
         attempts = sync_of(inputs.policy).max_attempts
         worst = worst_cost(inputs, decision, attempts)
         await self._take(catalog, call.tenant, CALL + call.id, call.created_at, worst, needed, attempts)
+
+    async def open_shared(self, catalog: Catalog, purse: Purse, hold: str, cost: Money, attempts: int) -> bool:
+        """A Hold that many calls will draw on; False, and there is none, where their budget limits anything."""
+        await self._known(catalog, purse)
+        try:
+            if await self._ledger.limited(purse.id):
+                return False
+        except Fault as fault:
+            if fault.code != "not_found":  # else its database was put back, and the Hold declares it anew
+                raise
+        return await self._held(catalog, purse, hold, cost, attempts) is None
+
+    async def settle_shared(self, hold: str, cost: Money, attempts: int, calls: int) -> None:
+        """Book what all calls that drew on it have cost; nothing, where none did."""
+        if calls:
+            await self._ledger.settle(hold, cost, attempts, f"{calls} calls" if calls > 1 else "1 call")
+        else:
+            await self._ledger.release(hold, "no call came of it")
 
     async def settle_task(self, task: Task) -> bool:
         """Book what an ended Task has cost; whether that is known."""
@@ -132,14 +144,13 @@ class Funds:
         except Fault as fault:
             if fault.code != "already_exists":  # else taken by an earlier step, at the quotes of that time
                 raise
-            await self._cover(hold, needed, hold)
+            await self.cover(hold, needed, hold)
 
     async def _held(self, catalog: Catalog, purse: Purse, hold: str, worst: Money, attempts: int) -> NoMoney | None:
         """A Hold under a budget that is declared; declared anew where the ledger does not know it any more, because its
         database was put back to a time before."""
         for known in (purse.id in self._declared, False):
-            while purse.id not in self._declared or self._declared[purse.id] != purse.limit:
-                await self._declare(purse, f"catalogue revision {catalog.revision} declares it")
+            await self._known(catalog, purse)
             try:
                 return await self._ledger.hold(hold, purse.id, worst, attempts, hold)
             except Fault as fault:
@@ -147,6 +158,11 @@ class Funds:
                     raise
                 self._declared.pop(purse.id, None)
         raise AssertionError("the second look answers or raises")
+
+    async def _known(self, catalog: Catalog, purse: Purse) -> None:
+        """The budget is there with what the catalogue says of it."""
+        while purse.id not in self._declared or self._declared[purse.id] != purse.limit:
+            await self._declare(purse, f"catalogue revision {catalog.revision} declares it")
 
     async def _declare(self, purse: Purse, reason: str) -> None:
         """Once for all that need it at the turn of a period, or when its limit has changed."""
@@ -170,16 +186,16 @@ class Funds:
         self._declared[purse.id] = purse.limit
 
     async def _covered(self, hold: str, needed: Money) -> bool:
-        """As `_cover`; False where there is no such Hold: another hand has brought the Task as far as it is."""
+        """As `cover`; False where there is no such Hold: another hand has brought the Task as far as it is."""
         try:
-            await self._cover(hold, needed, hold)
+            await self.cover(hold, needed, hold)
         except Fault as fault:
             if fault.metadata.get("hold") != UNKNOWN:
                 raise
             return False
         return True
 
-    async def _cover(self, hold: str, needed: Money, subject: str) -> None:
+    async def cover(self, hold: str, needed: Money, subject: str) -> None:
         """What is needed in all fits the Hold, or is added to it under the same budget (COST-11)."""
         try:
             refused = await self._ledger.cover(hold, needed, f"{subject} costs more than was held")
@@ -191,7 +207,7 @@ class Funds:
         _allowed(refused)
 
 
-def _needed(inputs: Inputs, decision: Decision) -> Money:
+def needed_for(inputs: Inputs, decision: Decision) -> Money:
     """What the choice and everything before it come to."""
     quote = inputs.quotes[decision.chosen].amount or Decimal(0)
     return Money(inputs.currency, inputs.spent.amount + quote)

@@ -86,6 +86,15 @@ class RemoteLedger:
         asked = pb.EnlargeHoldRequest(hold_id=hold, amounts=_amounts(cost, 0), reason=reason)
         return _refusal(await self._stub.EnlargeHold(asked, timeout=self._timeout_s))
 
+    @faulting
+    async def limited(self, budget: str) -> bool:
+        """See the port."""
+        known = (await self._stub.GetBudget(pb.GetBudgetRequest(budget_id=budget), timeout=self._timeout_s)).budget
+        hard = known.hard
+        money = money_from_proto(hard.cost)
+        counted = hard.attempts or hard.review_minutes or (money is not None and money.amount > 0)
+        return bool(counted) or known.HasField("deadline_time")
+
     def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> Awaitable[None]:
         """See the port."""
         booked = pb.SettleRequest(hold_id=hold, amounts=_amounts(cost, attempts), reason=reason, correct=True)
@@ -116,7 +125,9 @@ class RemoteLedger:
         """See the port."""
         asked = pb.ListOpenHoldsRequest(id_prefix=prefix, page_token=after, page_size=most)
         answer = await self._stub.ListOpenHolds(asked, timeout=self._timeout_s)
-        return [OpenHold(item.id, moment_of(item.create_time)) for item in answer.holds]
+        return [
+            OpenHold(item.id, moment_of(item.create_time), item.amounts.cost.currency_code) for item in answer.holds
+        ]
 
     @faulting
     async def mismatches(self) -> Sequence[tuple[str, str]]:

@@ -74,6 +74,10 @@ class CallStore(Protocol):
         """Those of them that have ended, by id."""
         ...
 
+    async def paid_by(self, hold: str, since: datetime) -> tuple[Call, ...] | None:
+        """All calls that drew on a Hold which was taken at `since`; None where one of them has not ended."""
+        ...
+
     async def find(self, query: CallQuery, token: str, size: int) -> tuple[tuple[Call, ...], str]:
         """Calls that have ended, the newest end first: at most `size` of those after the token, and the token of what
         follows or "". Fault `malformed_request` for a token that no page gave."""

@@ -24,6 +24,8 @@ class OpenHold:
 
     id: str
     taken_at: datetime
+    currency: str
+    """Of its budget."""
 
 
 class Ledger(Protocol):
@@ -42,6 +44,10 @@ class Ledger(Protocol):
     async def cover(self, hold: str, cost: Money, reason: str) -> NoMoney | None:
         """None = the Hold holds at least that much, as it did before or with what was added under the same budget.
         Fault `conflict` where it has ended, `not_found` where there is none."""
+        ...
+
+    async def limited(self, budget: str) -> bool:
+        """Whether a hard limit or a deadline stands on that very budget. Fault `not_found` where there is none."""
         ...
 
     def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> Awaitable[None]:

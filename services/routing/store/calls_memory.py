@@ -46,6 +46,13 @@ class MemoryCalls:
         """See the port."""
         return tuple(self._ended[name][0] for name in sorted({*call_ids} & self._ended.keys()))
 
+    async def paid_by(self, hold: str, since: datetime) -> tuple[Call, ...] | None:
+        """See the port."""
+        sent = {call_id for call_id, tries in self.intents.items() if tries[max(tries)].call.hold == hold}
+        if sent - self._ended.keys():
+            return None
+        return tuple(call for call, moment in self._moments() if call.hold == hold and moment >= since)
+
     async def find(self, query: CallQuery, token: str, size: int) -> tuple[tuple[Call, ...], str]:
         """See the port."""
         after = key_of(token)

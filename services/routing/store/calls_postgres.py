@@ -64,6 +64,11 @@ WITH old AS (
 SELECT (SELECT count(*) FROM old) + (SELECT count(*) FROM stale)
 """)
 ENDED = text("SELECT record FROM calls WHERE id = ANY (:ids) ORDER BY id")
+UNENDED_OF = text("""
+SELECT 1 FROM call_attempts a
+WHERE a.overdue_at >= :since AND a.hold = :hold AND NOT EXISTS (SELECT FROM calls c WHERE c.id = a.call_id) LIMIT 1
+""")
+PAID_BY = text("SELECT record FROM calls WHERE finished_at >= :since AND hold = :hold")
 GET = text("SELECT record, rounds FROM calls WHERE id = :id")
 TRIES = text("SELECT round, decided_at, selection, record FROM call_attempts WHERE call_id = :id ORDER BY number")
 
@@ -129,6 +134,14 @@ class PostgresCalls:
         async with self._database.read() as tx:
             found = await tx.execute(ENDED, {"ids": list(call_ids)})
             return tuple(_call.decode(record) for record in found.scalars())
+
+    async def paid_by(self, hold: str, since: datetime) -> tuple[Call, ...] | None:
+        """See the port."""
+        asked = {"hold": hold, "since": since}
+        async with self._database.read() as tx:
+            if (await tx.execute(UNENDED_OF, asked)).first() is not None:
+                return None
+            return tuple(_call.decode(record) for record in (await tx.execute(PAID_BY, asked)).scalars())
 
     async def find(self, query: CallQuery, token: str, size: int) -> tuple[tuple[Call, ...], str]:
         """See the port."""
@@ -201,6 +214,7 @@ def _intent_row(intent: Intent) -> tuple[Any, ...]:
         chosen.decided_at,
         chosen.record,
         encode(intent.call).decode(),
+        intent.call.hold,
     )
 
 
@@ -222,6 +236,7 @@ def _end_row(call: Call, rounds: Sequence[SelectionRound]) -> tuple[Any, ...]:
         encode(call).decode(),
         encode(rounds).decode(),
         call.session_id,
+        call.hold,
     )
 
 

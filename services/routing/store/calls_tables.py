@@ -22,6 +22,7 @@ call_attempts = Table(
     Column("decided_at", DateTime(timezone=True), nullable=False),
     Column("selection", Text, nullable=False),
     Column("record", Text, nullable=False),  # the call as it stood when this try was sent
+    Column("hold", Text, nullable=False, server_default=""),  # what paid for the call by then
     Index("call_attempts_by_time", "overdue_at", postgresql_using="brin", postgresql_with={"autosummarize": "on"}),
 )
 """The intent of each try, durable before a byte of it leaves."""
@@ -44,6 +45,7 @@ calls = Table(
     Column("record", Text, nullable=False),
     Column("rounds", Text, nullable=False),  # those that no try came of
     Column("session", Text, nullable=False, server_default=""),  # empty = none, or a release that kept it in the record
+    Column("hold", Text, nullable=False, server_default=""),  # what paid for it
     Index("calls_by_end", "finished_at", "id"),
     Index("calls_by_tenant", "tenant", "finished_at", "id"),
     Index("calls_by_session", "tenant", "session", "finished_at", "id", postgresql_where=text("session <> ''")),

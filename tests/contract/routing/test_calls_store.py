@@ -288,3 +288,23 @@ async def test_answers_are_kept_by_tenant_and_for_their_time(store: Any):
     assert await store.answer("u", "k", at(9)) is None
     await store.keep_answer("t", "k", b"two", at(20) + timedelta(microseconds=1))
     assert await store.answer("t", "k", at(20)) == b"two"
+
+
+async def test_calls_are_found_by_the_hold_that_paid_for_them(store: Any):
+    """COST-9, COST-12: those that have ended, failed ones and those of several tries too; nothing as long as one of
+    them has only an intent, and nothing of another Hold or of before it."""
+    paid = {"hold": "calls:1"}
+    for name, hold in (("a", "calls:1"), ("b", "calls:1"), ("c", "calls:2"), ("d", "")):
+        sent = intent(name)
+        await store.intend(structs.replace(sent, call=structs.replace(sent.call, hold=hold)))
+    again = intent("a", 2)
+    await store.intend(structs.replace(again, call=structs.replace(again.call, **paid)))
+    await store.end(ended("a", hold="calls:1"), ())
+    await store.end(ended("e", 10, hold="calls:1"), ())
+    assert await store.paid_by("calls:1", at(0)) is None
+    failed = ended("b", 60, hold="calls:1", state=CallState.FAILED)
+    await store.end(failed, ())
+    found = await store.paid_by("calls:1", at(20))
+    assert {call.id: call for call in found} == {"a": ended("a", hold="calls:1"), "b": failed}
+    assert await store.paid_by("calls:2", at(0)) is None
+    assert await store.paid_by("calls:3", at(0)) == ()

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -12,11 +14,11 @@ from libs.rpc.channels import Channels
 from libs.rpc.loopback import LoopbackRegistry
 from libs.rpc.server import RpcServer
 from services.cost_quote.compose import assemble
-from services.cost_quote.domain.budgets import Asked, Budget, ChangeAsk, HoldAsk
+from services.cost_quote.domain.budgets import Amounts, Asked, Budget, ChangeAsk, HoldAsk
 from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.cost_quote.store.memory import MemoryPriceBooks
 from services.routing.peers.ledger import RemoteLedger
-from services.routing.ports.ledger import Ledger
+from services.routing.ports.ledger import Ledger, OpenHold
 from tests.contract.cost_quote.ledgers import NotingBudgets
 from tests.support.worlds import START, SteeredClock
 
@@ -87,6 +89,27 @@ async def test_a_budget_without_a_quota_only_counts(ledger: Ledger, budgets: Mem
         assert await figures(budgets) == (told, 0, 0)
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"hard": Amounts(2)},
+        {"hard": Amounts(0, 1)},
+        {"hard": Amounts(0, 0, 1)},
+        {"deadline_at": START + timedelta(days=1)},
+    ],
+)
+async def test_whether_a_budget_limits_anything(ledger: Ledger, budgets: MemoryBudgets, limit: dict[str, Any]) -> None:
+    """COST-9, COST-10: in whatever dimension; a soft limit refuses nothing."""
+    await ledger.declare(DAY, "a", "CNY", None, "a test")
+    await budgets.change(ChangeAsk(DAY, "to be told", soft=Amounts(1)))
+    assert not await ledger.limited(DAY)
+    await budgets.change(ChangeAsk(DAY, "a limit", **limit))
+    assert await ledger.limited(DAY)
+    with pytest.raises(Fault) as caught:
+        await ledger.limited("nowhere")
+    assert caught.value.code == "not_found"
+
+
 async def test_a_quota_below_what_a_busy_tenant_uses_stops_just_there(ledger: Ledger, budgets: BusyBudgets) -> None:
     """COST-9, COST-11: what is held between the look at the budget and the change of its limit counts too."""
     await ledger.declare(DAY, "a", "CNY", None, "a test")
@@ -148,7 +171,7 @@ async def test_settlements_replace_one_another_and_open_holds_are_found(ledger: 
     await ledger.settle("task:9", cny("5"), 1, "task succeeded")
     assert await figures(budgets) == (100, 4, 10)
     [left] = await ledger.open_holds("task:", "", 10)
-    assert (left.id, left.taken_at) == ("task:2", START)
+    assert left == OpenHold("task:2", START, "CNY")
     await ledger.release("task:2", "nothing was sent")
     assert (await figures(budgets), await ledger.mismatches()) == ((100, 4, 0), [])
     assert budgets.whole == [False]

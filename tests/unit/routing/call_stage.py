@@ -23,12 +23,12 @@ from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
 from services.routing.app.calls.afterwards import Afterwards
 from services.routing.app.calls.call_desk import CallDesk, Memory
+from services.routing.app.calls.call_holds import CallHolds
 from services.routing.app.calls.call_turn import seat_all
 from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.settle_call import price_all
 from services.routing.app.calls.watchdog import Watch
 from services.routing.app.desk import Errands
-from services.routing.app.funds import Funds
 from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.catalog import (
     Binding,
@@ -97,8 +97,9 @@ def chat_catalog(
 
 @dataclass
 class FakeCallQuotes:
-    """`CallQuotes`: a unit of money a call, a hundredth for each token used."""
+    """`CallQuotes`: an amount for each call, a hundredth for each token used."""
 
+    amount: Decimal = Decimal(1)
     questions: list[int] = field(default_factory=list)
     """How many requests each question asked about."""
     priced: list[UsageItem] = field(default_factory=list)
@@ -115,7 +116,7 @@ class FakeCallQuotes:
             raise self.away
         self.questions.append(len(asks))
         quotes = [
-            {item.supply.id: QuoteView(Decimal(1), rule_id="tokens", rule_version=1, kind="ceiling") for item in ask}
+            {item.supply.id: QuoteView(self.amount, rule_id="tokens", rule_version=1, kind="ceiling") for item in ask}
             for ask in asks
         ]
         return quotes, self.rates
@@ -357,7 +358,7 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
     tasks = stage(world=(world, clock), offers=offers or chat_catalog())
     store, quotes, provider = MemoryCalls(), FakeCallQuotes(), ScriptedProvider(clock)
     errands, memory = Errands(), Memory()
-    usual = {"settle_window_s": 0.0, "look_fresh_s": 0.0, "hold_every_call": 1}
+    usual = {"settle_window_s": 0.0, "look_fresh_s": 0.0}
     given = Settings(database_url="memory:", **{**usual, **settings})
     desk = CallDesk(
         store=store,
@@ -367,7 +368,7 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         health=tasks.health,
         capacity=tasks.capacity,
         quotes=quotes,
-        provider=PaidCalls(provider, tasks.ledger, store) if given.hold_every_call else provider,
+        provider=PaidCalls(provider, tasks.ledger, store),
         world=world,
         settings=given,
         errands=errands,
@@ -376,7 +377,8 @@ def call_stage(offers: Catalog | None = None, **settings: Any) -> CallStage:
         turn=Gathering(seat_all, id),
         prices=Gathering(lambda used: price_all(desk, used), lambda used: used.key),
         watch=Watch(clock),
-        funds=Funds(tasks.ledger, bool(given.hold_every_call)),
+        funds=tasks.desk.funds,
+        holds=CallHolds(tasks.desk.funds, world, bool(given.hold_every_call)),
         memory=memory,
     )
     return CallStage(

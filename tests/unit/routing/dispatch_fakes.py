@@ -374,7 +374,7 @@ def stage(
         usher=usher,
         errands=Errands(),
         sending=Sending(given.submissions_per_channel),
-        funds=Funds(wiring.ledger, every_call=True),
+        funds=Funds(wiring.ledger),
     )
     return replace(
         wiring,

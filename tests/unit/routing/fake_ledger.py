@@ -62,6 +62,14 @@ class FakeLedger:
         self._ask()
         return _refusal(await self.budgets.enlarge(EnlargeAsk(hold, _asked(cost, 0), reason)))
 
+    async def limited(self, budget: str) -> bool:
+        """See the port."""
+        self._ask()
+        known = await self.budgets.get(budget)
+        if known is None:
+            raise Fault.of("not_found", f"there is no budget {budget}")
+        return known.hard != Amounts() or known.deadline_at is not None
+
     async def settle(self, hold: str, cost: Money, attempts: int, reason: str) -> None:
         """See the port."""
         self._ask()
@@ -79,7 +87,7 @@ class FakeLedger:
     async def open_holds(self, prefix: str, after: str, most: int) -> Sequence[OpenHold]:
         """See the port."""
         found = await self.budgets.open_holds(prefix, after, most)
-        return [OpenHold(item.id, item.created_at) for item in found]
+        return [OpenHold(item.id, item.created_at, item.currency) for item in found]
 
     async def mismatches(self) -> Sequence[tuple[str, str]]:
         """See the port."""

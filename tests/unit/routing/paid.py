@@ -51,7 +51,7 @@ class PaidCalls:
         intents = (intent for tries in self._calls.intents.values() for intent in tries.values())
         for intent in intents:
             if intent.tried.id == outgoing.attempt_id:
-                self._ledger.expect(f"call:{intent.call.id}", BREACHES)
+                self._ledger.expect(intent.call.hold, BREACHES)
 
     async def invoke(self, channel: Channel, supply: Supply, outgoing: Outgoing) -> Answered:
         """See the port."""

@@ -11,6 +11,7 @@ from libs.kernel.money import Money
 from libs.kernel.world import World
 from libs.store.gathering import Gathering
 from services.routing.app.calls.afterwards import Afterwards
+from services.routing.app.calls.call_holds import CallHolds
 from services.routing.app.calls.looking import Looking
 from services.routing.app.calls.watchdog import Watch
 from services.routing.app.desk import Errands
@@ -143,6 +144,7 @@ class CallDesk:
     prices: Gathering[UsageItem, Money | None]
     watch: Watch
     funds: Funds
+    holds: CallHolds
     memory: Memory = field(default_factory=Memory)
 
     def now(self) -> datetime:

@@ -44,8 +44,8 @@ class Ask(Struct, frozen=True, eq=False):
     selector: Selector
     spent: Money
     left_s: float
-    fund: Callable[[Inputs, Decision], Awaitable[None]] | None
-    """Sees to it that a choice is paid for, or raises; None: no Hold is asked for."""
+    fund: Callable[[Inputs, Decision], Awaitable[None] | None]
+    """Sees to it that a choice is paid for, or raises; None: it is by now."""
     prefer: str = ""
     """A Supply that comes before all others, where it survives."""
     tried: tuple[str, ...] = ()
@@ -236,7 +236,7 @@ async def _reserved(desk: CallDesk, asks: Sequence[Ask], decided: list[Seat | Ex
     chosen = [(ask, item) for ask, item in zip(asks, decided, strict=True) if _is_chosen(item)]
     try:
         slots = asyncio.gather(*(_reserve(ask, item) for ask, item in chosen), return_exceptions=True)
-        paying = [(item.try_id, ask.fund(item.inputs, item.decision)) for ask, item in chosen if ask.fund is not None]
+        paying = [(item.try_id, owed) for ask, item in chosen if (owed := _fund(ask, item)) is not None]
         money = asyncio.gather(*(asked for _, asked in paying), return_exceptions=True)
         given = await slots
         unfunded = dict(zip((try_id for try_id, _ in paying), await money, strict=True))
@@ -284,7 +284,14 @@ def _reserve(ask: Ask, seat: Seat) -> Awaitable[Reserved | Refused]:
         return _failed(error)
 
 
-async def _failed(error: Exception) -> Reserved | Refused:
+def _fund(ask: Ask, seat: Seat) -> Awaitable[None] | None:
+    try:
+        return ask.fund(seat.inputs, seat.decision)
+    except Exception as error:
+        return _failed(error)
+
+
+async def _failed(error: Exception) -> Any:
     raise error
 
 

@@ -7,7 +7,7 @@ Laws of this file:
 - whatever ends the call, it leaves one record of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -84,7 +84,7 @@ class Conduct:
         self._sent_ns = 0
         self._first_ns: int | None = None
         self._facts: dict[str, settle_call.Facts] = {}
-        self._held = False  # whether a Hold may have been taken
+        self._payment = desk.holds.payment()
         asked = opened.asked
         self._call = Call(
             id=asked.call_id,
@@ -137,20 +137,15 @@ class Conduct:
             selector=self.sync.selector,
             spent=spent_in(self.tries, self._call.currency),
             left_s=self.left_s,
-            fund=self._fund if self._held or self.desk.funds.pays(self.opened.catalog, self._call) else None,
+            fund=self._fund,
             prefer=self.prefer,
             tried=tuple(item.supply for item in self.tries if item.state in MISSED),
             not_before={name: hold.until for name, hold in self.patience.holds.items()},
             call_tries=self.sync.max_attempts,
         )
 
-    async def _fund(self, inputs: Inputs, decision: Decision) -> None:
-        before, self._held = self._held, True  # also where the answer is lost
-        try:
-            await self.desk.funds.for_call(self.opened.catalog, self._call, inputs, decision, before)
-        except Fault as fault:
-            self._held = before or fault.code != "budget_exhausted"
-            raise
+    def _fund(self, inputs: Inputs, decision: Decision) -> Awaitable[None] | None:
+        return self.desk.holds.fund(self._payment, self.opened.catalog, self._call, inputs, decision)
 
     async def _begin(self, seat: Seat) -> Started:
         inputs, decision = seat.inputs, seat.decision
@@ -177,9 +172,9 @@ class Conduct:
         if inputs.catalog_revision != self._call.catalog_revision:
             self._call = structs.replace(self._call, catalog_revision=inputs.catalog_revision, currency=inputs.currency)
         overdue = now + timedelta(seconds=self.left_s + LEASE_MARGIN_S + OVERDUE_S)
-        intent = Intent(
-            structs.replace(self._call, tries=(*self.tries, tried), changed=_changed(decision)), kept, overdue
-        )
+        hold = self._payment.hold(self._call.id)
+        sent = structs.replace(self._call, tries=(*self.tries, tried), changed=_changed(decision), hold=hold)
+        intent = Intent(sent, kept, overdue)
         try:
             await self.desk.store.intend(intent)
         except BaseException as error:
@@ -386,11 +381,12 @@ class Conduct:
             changed=self.changed,
             times=times,
             finished_at=self.desk.now(),
+            hold=self._payment.hold(self._call.id),
             **changes,
         )
         self._call = call
         settle_call.count(call)
-        settle_call.keep(self.desk, call, self._facts, tuple(self.unsent), self._held)
+        settle_call.keep(self.desk, call, self._facts, tuple(self.unsent), self._payment)
         return call
 
 

@@ -18,6 +18,7 @@ from libs.kernel.money import Money
 from services.routing.app.book_usage import tolerance_of
 from services.routing.app.calls import meters
 from services.routing.app.calls.call_desk import CallDesk
+from services.routing.app.calls.call_holds import Payment
 from services.routing.app.desk import alerts_of, failure_of
 from services.routing.app.record import FIRST_PAUSE_S, PASSING, TRIES
 from services.routing.domain.attempts import cost_of
@@ -153,14 +154,14 @@ def count(call: Call) -> None:
 
 
 def keep(
-    desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], held: bool = False
+    desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], payment: Payment
 ) -> None:
-    """The record of an ended call; `held`: there may be a Hold for it, and that is settled."""
+    """The record of an ended call, and what becomes of its Hold."""
     if any(item.cost is None and facts[item.id].estimate is not None for item in call.tries):
-        desk.afterwards.begin(lambda: _keep_priced(desk, call, facts, rounds, held))
+        desk.afterwards.begin(lambda: _keep_priced(desk, call, facts, rounds, payment))
         return
-    desk.afterwards.begin(lambda: _keep(desk, call, rounds))
-    if held:
+    desk.afterwards.begin(lambda: _keep(desk, call, rounds, payment))
+    if payment.own:
         desk.afterwards.begin(lambda: _settle(desk, call))
 
 
@@ -177,7 +178,7 @@ def _settled(call_id: str, done: "asyncio.Future[None]") -> None:
 
 
 async def _keep_priced(
-    desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], held: bool
+    desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], payment: Payment
 ) -> None:
     """The record, with what broken or abandoned tries had used (SYN-8)."""
     carry_deadline(None)
@@ -188,23 +189,34 @@ async def _keep_priced(
             if cost is not None:
                 costs[item.id] = cost
     priced = with_costs(call, costs)
-    if held:
+    if payment.own:
         desk.errands.begin(_settle(desk, priced))
-    await _keep(desk, priced, rounds)
+    await _keep(desk, priced, rounds, payment)
 
 
-def _keep(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...]) -> Awaitable[object]:
+def _keep(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...], payment: Payment) -> Awaitable[object]:
     begun = asyncio.ensure_future(desk.store.end(call, rounds))
-    begun.add_done_callback(lambda done: _kept(desk, call, rounds, done))
+    begun.add_done_callback(lambda done: _kept(desk, call, rounds, payment, done))
     return begun
 
 
-def _kept(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...], done: "asyncio.Future[bool]") -> None:
-    if not done.cancelled() and isinstance(fault := done.exception(), Fault):
-        desk.errands.begin(_keep_again(desk, call, rounds, fault))
+def _kept(
+    desk: CallDesk,
+    call: Call,
+    rounds: tuple[SelectionRound, ...],
+    payment: Payment,
+    done: "asyncio.Future[bool]",
+) -> None:
+    error = None if done.cancelled() else done.exception()
+    if isinstance(error, Fault):
+        desk.errands.begin(_keep_again(desk, call, rounds, payment, error))
+    else:
+        payment.kept(call, not done.cancelled() and error is None and done.result())
 
 
-async def _keep_again(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...], fault: Fault) -> None:
+async def _keep_again(
+    desk: CallDesk, call: Call, rounds: tuple[SelectionRound, ...], payment: Payment, fault: Fault
+) -> None:
     """The store did not take it: later it may."""
     carry_deadline(None)
     pause_s = FIRST_PAUSE_S
@@ -214,10 +226,11 @@ async def _keep_again(desk: CallDesk, call: Call, rounds: tuple[SelectionRound, 
         await desk.world.clock.sleep(pause_s)
         pause_s *= 2
         try:
-            await desk.store.end(call, rounds)
+            payment.kept(call, await desk.store.end(call, rounds))
             return
         except Fault as again:
             fault = again
+    payment.kept(call, False)
     log.warning("call %s ended as %s, and its record was not kept: %s", call.id, call.state, fault)
 
 

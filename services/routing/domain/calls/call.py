@@ -97,6 +97,8 @@ class Call(Struct, frozen=True):
     finished_at: datetime | None = None
     artifacts: tuple[Artifact, ...] = ()
     usage: Usage | None = None
+    hold: str = ""
+    """The Hold that pays for it, its own or one that it shares; empty = it came to nothing that costs."""
 
     @property
     def cost(self) -> Money:
