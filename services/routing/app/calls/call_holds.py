@@ -45,6 +45,7 @@ class CallHolds:
         self._limited_until: dict[str, float] = {}
         self._opening: dict[str, asyncio.Future[bool]] = {}
         self._closed: set[SharedHold] = set()
+        self._served: dict[str, int] = {}
 
     def payment(self) -> "Payment":
         """Of a call that comes now."""
@@ -117,10 +118,9 @@ class CallHolds:
         now = self._world.clock.monotonic()
         if now < self._limited_until.get(purse.id, 0.0):
             return False
-        last = self._current.pop(purse.id, None)
-        if last is not None:
-            self._closed.add(last)
-        room = min(MOST, max(FEWEST, 2 * last.calls if last else 0))
+        if purse.id in self._current:
+            self._close(purse.id)
+        room = min(MOST, max(FEWEST, 2 * self._served.get(purse.id, 0)))
         name = f"{SHARED}{self._world.ids.ulid()}"
         held = Money(purse.currency, room * worst)
         if not await self._funds.open_shared(catalog, purse, name, held, room * tries):
@@ -128,6 +128,14 @@ class CallHolds:
             return False
         self._current[purse.id] = SharedHold(name, purse.currency, held.amount, room * tries, now + SERVES_S)
         return True
+
+    def _close(self, budget: str) -> None:
+        """No call draws on it any more for the first time; it is settled with the last that has."""
+        shared = self._current.pop(budget)
+        self._closed.add(shared)
+        self._served[budget] = shared.calls
+        if shared.calls < FEWEST:
+            del self._served[budget]
 
     async def _add(self, payment: "Payment", shared: SharedHold, more: Decimal, call: Call) -> None:
         """A later try costs more than was drawn for all of them."""
@@ -152,8 +160,7 @@ class CallHolds:
         now = self._world.clock.monotonic()
         for budget, shared in list(self._current.items()):
             if everything or now >= shared.until:
-                del self._current[budget]
-                self._closed.add(shared)
+                self._close(budget)
         self._limited_until = {name: until for name, until in self._limited_until.items() if now < until}
         over = [shared for shared in self._closed if not shared.open]
         self._closed.difference_update(over)
