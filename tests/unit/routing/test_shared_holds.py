@@ -129,12 +129,17 @@ async def test_a_call_under_way_keeps_its_hold() -> None:
         work.cancel()
 
 
-async def test_the_next_hold_has_room_for_twice_as_many() -> None:
-    """COST-9: a Hold without room is closed and another taken; each call is paid by one of them."""
+@pytest.mark.parametrize("in_time", [True, False])
+async def test_the_next_hold_has_room_for_twice_as_many(in_time: bool) -> None:
+    """COST-9: a Hold without room, or whose time is over, is closed and another taken; each call is paid by one."""
     async with serving(call_stage()) as play:
         names = [f"c{number}" for number in range(FEWEST + 1)]
-        await invoke(play, *names)
-        first, second = await entries(play)
+        await invoke(play, *names[:-1])
+        if not in_time:
+            play.clock.advance(SERVES_S)
+            await walk(play)()
+        await invoke(play, names[-1])
+        first, second = [entry for entry in await entries(play) if entry.kind.value == "hold"]
         assert second.held.cost == 2 * first.held.cost > 0
         assert [(await record(play, name)).hold for name in names] == [first.hold_id] * FEWEST + [second.hold_id]
         await close(play)
