@@ -14,29 +14,28 @@ A house's `Context.migrate()` is `await migrate(settings.database_url, schema="r
 
 import asyncio
 import logging
+import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from alembic.operations import Operations
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection, MetaData, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.store.engine import Bounds, make_engine
 from libs.store.errors import DRIVER_ERRORS, translate
+
+if TYPE_CHECKING:
+    from libs.store.upgrading import Scripts
 
 LOCK_SPACE = 0x504D  # "PM": the first half of the advisory lock's key; the second is the schema's name
 DDL_LOCK_TIMEOUT = "5s"  # a migration that waits for a table lock stops every query behind it
 BOUNDS = Bounds(
     pool_size=1, max_overflow=0, statement_timeout_s=0, lock_timeout_s=120, idle_in_transaction_timeout_s=600
 )
+REVISION = re.compile(r"""^(down_)?revision = (?:["'](\w+)["']|None)$""", re.MULTILINE)
 
 log = logging.getLogger(__name__)
-logging.getLogger("alembic").setLevel(logging.WARNING)  # its ten lines a schema are said below in one
 # `alembic.op` is one name for the whole process, so one migration runs at a time; a lock belongs to one event loop.
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -48,14 +47,16 @@ async def migrate(url: str, *, schema: str, versions: Path) -> tuple[str, ...]:
     release (a newer one has run) is left alone. A failed migration changes nothing and raises what the database said;
     Fault governance_backend_down if the database is away.
     """
-    scripts = ScriptDirectory(versions.parent, version_locations=[versions])
     engine = make_engine(url, schema=schema, bounds=BOUNDS)
     try:
         async with engine.connect() as connection:
-            if await _current(connection, schema) == _heads(scripts):
+            if await _current(connection, schema) == heads(versions):
                 return ()
+            # Alembic takes as long to import as all contexts take to look, and is needed once a release.
+            from libs.store.upgrading import Scripts
+
             async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
-                applied = await _upgrade(connection, schema, scripts)
+                applied = await _upgrade(connection, schema, Scripts(versions))
         if applied:
             log.info("schema %s migrated: %s", schema, ", ".join(applied))
         return applied
@@ -65,23 +66,17 @@ async def migrate(url: str, *, schema: str, versions: Path) -> tuple[str, ...]:
         await engine.dispose()
 
 
-async def differences(url: str, *, schema: str, metadata: MetaData) -> list[Any]:
-    """What Alembic finds different between the migrated schema and the declared tables; empty when they agree."""
-
-    def compare(connection: Connection) -> list[Any]:
-        options = {"compare_type": True, "compare_server_default": False, "version_table": "alembic_version"}
-        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
-
-    engine = make_engine(url, schema=schema, bounds=BOUNDS)
-    try:
-        async with engine.connect() as connection:
-            return await connection.run_sync(compare)
-    finally:
-        await engine.dispose()
-
-
-def _heads(scripts: ScriptDirectory) -> frozenset[str]:
-    return frozenset(scripts.get_heads())
+def heads(versions: Path) -> frozenset[str]:
+    """The revisions that no other one follows. ValueError for a file that does not name itself and the one before."""
+    known: set[str] = set()
+    followed: set[str] = set()
+    for file in versions.glob("[0-9]*.py"):
+        named = REVISION.findall(file.read_text(encoding="utf-8"))
+        if sorted(bool(down) for down, _ in named) != [False, True]:
+            raise ValueError(f'{file} must say revision = "…" and down_revision = "…" or None, each on a line')
+        for down, name in named:
+            (followed if down else known).add(name)
+    return frozenset(known - followed)
 
 
 async def _current(connection: AsyncConnection, schema: str) -> frozenset[str]:
@@ -93,37 +88,11 @@ async def _current(connection: AsyncConnection, schema: str) -> frozenset[str]:
         return frozenset((await connection.execute(text(f"SELECT version_num FROM {table}"))).scalars())
 
 
-async def _upgrade(connection: AsyncConnection, schema: str, scripts: ScriptDirectory) -> tuple[str, ...]:
+async def _upgrade(connection: AsyncConnection, schema: str, scripts: "Scripts") -> tuple[str, ...]:
     """Everything in one transaction, under a lock that ends with it: killed half-way, nothing has happened."""
     async with connection.begin():
         key = {"space": LOCK_SPACE, "schema": schema}
         await connection.execute(text("SELECT pg_advisory_xact_lock(:space, hashtext(:schema))"), key)
         await connection.execute(text(f"SET LOCAL lock_timeout = '{DDL_LOCK_TIMEOUT}'"))
         await connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{schema}"'))
-        return await connection.run_sync(_run_scripts, schema, scripts)
-
-
-def _run_scripts(connection: Connection, schema: str, scripts: ScriptDirectory) -> tuple[str, ...]:
-    applied: list[str] = []
-
-    def steps(revision: Any, _context: MigrationContext) -> Any:
-        found = scripts._upgrade_revs("heads", revision)  # what `alembic upgrade` itself calls; it has no public name
-        applied.extend(step.revision.revision for step in found)
-        return found
-
-    options = {"version_table_schema": schema, "fn": steps}
-    context = MigrationContext.configure(connection, opts=options)
-    unknown = [revision for revision in context.get_current_heads() if not _knows(scripts, revision)]
-    if unknown:
-        log.warning("schema %s is at revision %s of a newer release; left as it is", schema, ", ".join(unknown))
-        return ()
-    with Operations.context(context):
-        context.run_migrations()
-    return tuple(applied)
-
-
-def _knows(scripts: ScriptDirectory, revision: str) -> bool:
-    try:
-        return scripts.get_revision(revision) is not None
-    except CommandError:
-        return False
+        return await connection.run_sync(scripts.run, schema)

@@ -1,6 +1,6 @@
 """The tables of capacity, as its migrations leave them."""
 
-from libs.store.migrations import differences
+from libs.store.upgrading import differences
 from services.capacity.store.tables import metadata
 from tests.contract.capacity.conftest import emptied
 

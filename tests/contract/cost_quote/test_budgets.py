@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from libs.faults.fault import Fault
-from libs.store.migrations import differences
+from libs.store.upgrading import differences
 from services.cost_quote.compose import SCHEMA
 from services.cost_quote.domain.budgets import (
     NOTHING,

@@ -7,7 +7,8 @@ from decimal import Decimal
 import pytest
 
 from libs.store.database import Database
-from libs.store.migrations import differences, migrate
+from libs.store.migrations import migrate
+from libs.store.upgrading import differences
 from services.cost_quote.compose import SCHEMA, VERSIONS
 from services.cost_quote.ports import PriceBooks
 from services.cost_quote.store.memory import MemoryPriceBooks

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from libs.store.database import Database
-from libs.store.migrations import differences, migrate
+from libs.store.migrations import migrate
+from libs.store.upgrading import differences
 from services.edge.compose import SCHEMA, VERSIONS
 from services.edge.domain.keys import Kept, Key, Scope
 from services.edge.ports import Keys, Owners, RequestCounts

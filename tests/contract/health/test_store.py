@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from libs.faults.fault import Fault
 from libs.faults.registry import Category, Scope
 from libs.store.database import Database
-from libs.store.migrations import differences
+from libs.store.upgrading import differences
 from services.health.domain.breaker import declared, step
 from services.health.domain.events import Event
 from services.health.domain.observations import Command, Declared, Failed, Failure, Family, Outcome, SupplyFailure

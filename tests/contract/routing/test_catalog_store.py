@@ -12,7 +12,8 @@ from sqlalchemy import MetaData
 
 from libs.faults.fault import Fault
 from libs.store.database import Database
-from libs.store.migrations import differences, migrate
+from libs.store.migrations import migrate
+from libs.store.upgrading import differences
 from services.routing.domain.catalog_file import ObjectKind, read_file
 from services.routing.domain.catalog_history import Holdings, ObjectRevision
 from services.routing.domain.catalog_plan import Plan, plan_admin, plan_apply

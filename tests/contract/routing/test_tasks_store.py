@@ -9,7 +9,7 @@ import pytest
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
-from libs.store.migrations import differences
+from libs.store.upgrading import differences
 from services.routing.domain import transitions
 from services.routing.domain.attempts import fault
 from services.routing.domain.request import Terms

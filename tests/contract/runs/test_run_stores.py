@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from libs.faults.fault import Fault
-from libs.store.migrations import differences, migrate
+from libs.store.migrations import migrate
+from libs.store.upgrading import differences
 from services.runs.compose import SCHEMA, VERSIONS
 from services.runs.domain import hearing
 from services.runs.domain.desks import DeskChanges

@@ -10,7 +10,8 @@ from sqlalchemy.exc import DBAPIError
 
 from libs.faults.fault import Fault
 from libs.store.database import Database
-from libs.store.migrations import differences, migrate
+from libs.store.migrations import migrate
+from libs.store.upgrading import differences
 from tests.contract.store.conftest import VERSIONS
 from tests.contract.store.toy.tables import metadata
 
@@ -90,6 +91,16 @@ async def test_a_failed_migration_changes_nothing(pg_url: str, tmp_path: Path) -
     with pytest.raises(DBAPIError, match="nowhere"):
         await migrate(pg_url, schema="toy", versions=broken)
     assert await migrate(pg_url, schema="toy", versions=VERSIONS) == ("0001", "0002")
+
+
+@pytest.mark.parametrize("text_", ["revision = '0002'\n", "revision: str = '0002'\ndown_revision: str = '0001'\n", ""])
+async def test_a_file_that_does_not_name_itself_is_refused(pg_url: str, tmp_path: Path, text_: str) -> None:
+    """OPS-7: what a schema should be at is read without Alembic; a file that cannot be read so is never passed over."""
+    for file in VERSIONS.glob("0*.py"):
+        (tmp_path / file.name).write_text(file.read_text())
+    (tmp_path / "0003_odd.py").write_text(text_)
+    with pytest.raises(ValueError, match=r"0003_odd\.py must say revision"):
+        await migrate(pg_url, schema="toy", versions=tmp_path)
 
 
 async def test_an_absent_database_is_a_fault() -> None:
