@@ -29,7 +29,7 @@ from cli.demo.stage import free_ports
 from libs.host.embedded_postgres import EmbeddedPostgres
 from libs.host.placement import START_ORDER
 from tests.support import processes
-from tests.support.postgres import SETTINGS
+from tests.support.postgres import SETTINGS, copy_prepared_cluster
 from tests.support.visitor import Lab, Visitor
 from tests.support.waiting import eventually
 
@@ -55,6 +55,9 @@ class Setting:
 
 class Stack:
     """What both layouts share: the providers, the key, visitors, and an end that leaves nothing behind."""
+
+    prepared = True
+    """The database of its first life has its tables already; False: it is empty, as in a newcomer's hands."""
 
     def __init__(self, folder: Path, setting: Setting) -> None:
         self.folder = folder
@@ -160,6 +163,10 @@ class Stack:
         """Return when every context serves and the catalogue is in force."""
         raise LookupError("a layout starts the product")
 
+    async def _prepare(self, home: Path) -> None:
+        if self.prepared and not home.exists():
+            await copy_prepared_cluster(home)
+
     async def _stop_database(self) -> None:
         """Nothing: the product owns its database."""
 
@@ -204,6 +211,7 @@ class AllInOne(Stack):
         catalog, ready = self.folder / "catalog.yaml", self.folder / "up.ready"
         catalog.write_text(self.setting.catalog(self.studio_url), encoding="utf-8")
         ready.unlink(missing_ok=True)
+        await self._prepare(self.data / "postgres")
         options = ["--http", self.url.removeprefix("http://"), "--grpc", self.grpc, "--data", str(self.data)]
         options += ["--catalog", str(catalog), "--ready-file", str(ready), "--no-providers"]
         self._spawn("up", ["-m", "cli", "up", *options], {"POINTSMAN_ADMIN_KEY": self.key})
@@ -236,6 +244,7 @@ class SevenProcesses(Stack):
 
     async def start_product(self) -> None:
         if not await self._postgres.ensure_running():
+            await self._prepare(self.folder / "pg")
             await self._postgres.start()
         await self._appears({member: self._start_member(member) for member in self.members})
         async with self.visit():

@@ -14,9 +14,9 @@ TIGHT = Bounds(pool_size=2, max_overflow=0, pool_timeout_s=0.2, lock_timeout_s=0
 
 
 @pytest.fixture
-async def database(pg_url: str) -> AsyncIterator[Database]:
+async def database(pg_empty_url: str) -> AsyncIterator[Database]:
     """The toy's database, migrated, with tight bounds so that hitting one is quick."""
-    await migrate(pg_url, schema="toy", versions=VERSIONS)
-    database = Database(pg_url, schema="toy", bounds=TIGHT)
+    await migrate(pg_empty_url, schema="toy", versions=VERSIONS)
+    database = Database(pg_empty_url, schema="toy", bounds=TIGHT)
     yield database
     await database.close()

@@ -16,9 +16,9 @@ from tests.support.postgres import embedded_server
 from tests.support.waiting import eventually
 
 
-async def test_statements_follow_one_another_and_commit(pg_url: str) -> None:
+async def test_statements_follow_one_another_and_commit(pg_empty_url: str) -> None:
     """OPS-4: concurrent fetches take turns on one connection; what a statement wrote is there for everybody."""
-    database = Database(pg_url, schema="public")
+    database = Database(pg_empty_url, schema="public")
     lane = database.lane()
     await lane.fetch("CREATE TABLE kept (number int)")
     await asyncio.gather(*[lane.fetch("INSERT INTO kept VALUES ($1)", number) for number in range(5)])
@@ -29,9 +29,9 @@ async def test_statements_follow_one_another_and_commit(pg_url: str) -> None:
     await database.close()
 
 
-async def test_a_broken_connection_is_opened_anew(pg_url: str) -> None:
+async def test_a_broken_connection_is_opened_anew(pg_empty_url: str) -> None:
     """CAP-12: a statement on a broken connection is a Fault; the next one finds a new connection."""
-    database = Database(pg_url, schema="public")
+    database = Database(pg_empty_url, schema="public")
     lane, killer = database.lane(), database.lane()
     (row,) = await lane.fetch("SELECT pg_backend_pid() AS pid")
     await killer.fetch("SELECT pg_terminate_backend($1, 5000)", row["pid"])
@@ -45,9 +45,9 @@ async def test_a_broken_connection_is_opened_anew(pg_url: str) -> None:
     await database.close()
 
 
-async def test_a_lane_by_index_reads_no_table_from_end_to_end(pg_url: str) -> None:
+async def test_a_lane_by_index_reads_no_table_from_end_to_end(pg_empty_url: str) -> None:
     """PRF-5: over a table that was empty when its plan was made, too; on every connection that it opens."""
-    database = Database(pg_url, schema="public")
+    database = Database(pg_empty_url, schema="public")
     lane = database.lane(by_index=True)
     await lane.fetch("CREATE TABLE kept (number int PRIMARY KEY)")
     for _ in range(2):
@@ -75,9 +75,9 @@ async def test_a_connection_is_found_again_after_a_database_that_was_away() -> N
         await database.close()
 
 
-async def test_serialization_failures_are_run_again(pg_url: str) -> None:
+async def test_serialization_failures_are_run_again(pg_empty_url: str) -> None:
     """CAP-1: a statement that says it must run again does, a bounded number of times."""
-    database = Database(pg_url, schema="public")
+    database = Database(pg_empty_url, schema="public")
     lane = database.lane()
     await lane.fetch("CREATE SEQUENCE tries")
     await lane.fetch("""
@@ -104,10 +104,10 @@ async def test_a_database_that_is_away_is_a_fault() -> None:
     await lane.close()
 
 
-async def test_a_wrong_type_is_a_bug_and_no_absence(pg_url: str) -> None:
+async def test_a_wrong_type_is_a_bug_and_no_absence(pg_empty_url: str) -> None:
     """CAP-12: what the driver cannot send is our own mistake: no Fault says that the database is away, and in a group
     it is one member's own."""
-    database = Database(pg_url, schema="public")
+    database = Database(pg_empty_url, schema="public")
     with pytest.raises(asyncpg.DataError):
         await database.lane().fetch("SELECT $1::int", "seven")
     with pytest.raises(DBAPIError):

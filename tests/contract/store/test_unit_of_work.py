@@ -259,9 +259,9 @@ async def test_json_takes_exact_amounts_and_times(database: Database) -> None:
     assert body == {"amount": "1.10", "at": "2026-01-01T00:00:00Z"}
 
 
-async def test_a_quiet_context_gives_connections_back(pg_url: str) -> None:
+async def test_a_quiet_context_gives_connections_back(pg_empty_url: str) -> None:
     """OPS-2: connections of a burst are closed once one at a time is enough again; those in use are left alone."""
-    database = Database(pg_url, schema="public", bounds=Bounds(pool_size=4, quiet_s=0.0))
+    database = Database(pg_empty_url, schema="public", bounds=Bounds(pool_size=4, quiet_s=0.0))
     try:
         async with database.unit(), database.unit(), database.unit():
             assert database.connections == 3

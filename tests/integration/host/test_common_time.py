@@ -26,11 +26,11 @@ async def told(url: str) -> float:
         await time.close()
 
 
-async def test_told_time_never_goes_back(pg_url: str) -> None:
+async def test_told_time_never_goes_back(pg_empty_url: str) -> None:
     """VER-6: a step forward of the database's clock is time that has passed; after a step back time goes on from what
     was told, at half the pace until that clock has caught up; whoever asks is told the same."""
-    await told(pg_url)
-    connection = await asyncpg.connect(pg_url)
+    await told(pg_empty_url)
+    connection = await asyncpg.connect(pg_empty_url)
     try:
         await connection.execute("UPDATE host.told_time SET reached = $1", NOON)
         heard, read = [], []
@@ -38,23 +38,23 @@ async def test_told_time_never_goes_back(pg_url: str) -> None:
             moment = NOON + timedelta(seconds=shown)
             await step_database(connection, f"timestamptz '{moment.isoformat()}'")
             read.append((await connection.fetchval("SELECT host.present_time()") - NOON).total_seconds())
-            heard.append(await told(pg_url))
+            heard.append(await told(pg_empty_url))
     finally:
         await connection.close()
     assert heard == [0, 10, 3610, 3610, 3615, 3625, 3625, 5410, 7195, 7210, 7220]
     assert read == heard, "who only reads reads what would be told"
 
 
-async def test_processes_agree_while_they_live(pg_url: str) -> None:
+async def test_processes_agree_while_they_live(pg_empty_url: str) -> None:
     """VER-6: who lives on and who begins believe in one time, also when the database's clock has been put back."""
-    living = time_of(pg_url)
-    connection = await asyncpg.connect(pg_url)
+    living = time_of(pg_empty_url)
+    connection = await asyncpg.connect(pg_empty_url)
     try:
         await living.begin()
         before = living.clock.now()
         await step_database(connection, "clock_timestamp() - interval '1 hour'")
         await living.look()
-        begun = time_of(pg_url)
+        begun = time_of(pg_empty_url)
         await begun.begin()
         await begun.close()
         assert timedelta(0) <= living.clock.now() - before < timedelta(minutes=1)

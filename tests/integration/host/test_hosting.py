@@ -219,10 +219,10 @@ async def test_a_killed_database_comes_back(data: Path) -> None:
         assert codes <= {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
 
 
-async def test_two_processes_over_a_socket(data: Path, pg_url: str) -> None:
+async def test_two_processes_over_a_socket(data: Path, pg_empty_url: str) -> None:
     """OPS-2: health in a process of its own on a Unix socket, runs in another; only settings differ."""
     socket = f"unix:{data / 'health.sock'}"
-    env = {"POINTSMAN_DATABASE_URL": pg_url, "PEER_HEALTH": socket}
+    env = {"POINTSMAN_DATABASE_URL": pg_empty_url, "PEER_HEALTH": socket}
     async with AsyncExitStack() as stack:
         lower = await stack.enter_async_context(started(data, "health", name="health", **env))
         await lower.until_ready()
