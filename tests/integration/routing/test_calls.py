@@ -17,6 +17,7 @@ from libs.rpc.values import money_from_proto
 from libs.store.database import Database
 from pointsman.routing.v1 import call_pb2, catalog_service_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
+from services.routing.app.calls.end_orphans import LAG_S
 from services.routing.domain.rounds import RoundOutcome, SelectionRound
 from services.routing.ports.calls import Intent
 from services.routing.store.calls_postgres import PostgresCalls
@@ -207,7 +208,7 @@ async def test_the_call_of_a_dead_process_is_closed(talk: Stack) -> None:
     sent = tried("dead", sent_at=START)
     now = datetime.now(UTC)
     chosen = SelectionRound("dead", 1, START, RoundOutcome.RESERVED, "{}")
-    overdue = now - timedelta(seconds=120)
+    overdue = now - timedelta(seconds=LAG_S - 3)  # what is older than the lag has been looked at by now
     await left.intend(Intent(call("dead", sent, created_at=START), chosen, overdue))
 
     async def closed() -> bool:
