@@ -156,6 +156,36 @@ async def test_many_at_once_wait_for_one_question() -> None:
         assert play.provider.sent() == 5
 
 
+async def test_a_caller_who_leaves_before_there_is_a_place_keeps_no_hold_open() -> None:
+    """COST-9, CAP-8: its call has ended and is on record when a place for it is found: it draws on nothing then, or no
+    end would ever come that gives it back, and what all others have cost would not be booked."""
+    async with serving(call_stage()) as play:
+        await invoke(play, "c1")
+        play.clock.advance(1)  # the next one takes a new look
+        gate = asyncio.Event()
+
+        async def wait(place: str) -> None:
+            if place == "capacity.snapshot":
+                await gate.wait()
+
+        play.capacity.effect = wait
+        work = asyncio.ensure_future(play._invoke(request("c2", HELLO)))
+        for step in range(200):
+            await asyncio.sleep(0)
+            if step == 100:
+                work.cancel()
+                play.clock.advance(1)
+        await asyncio.gather(work, return_exceptions=True)
+        assert (await record(play, "c2")).tries == ()
+        gate.set()
+        await play.settled()
+        assert not play.capacity.live()
+        play.clock.advance(SERVES_S)
+        await walk(play)()
+        assert await told(play) == [("hold", 0), ("settle", 1)]
+        assert await figures(play) == (await cost_of(play, "c1"), 0)
+
+
 async def test_a_budget_that_an_operator_limits_is_not_shared() -> None:
     """COST-9, COST-10: each call takes its own, so that what others may need stands in nobody's way; what does not fit
     is refused, with nothing sent."""

@@ -5,6 +5,7 @@ Laws of this file:
 - a call has a Hold of its own where its tenant's money is limited, by a quota or by an operator: there each figure
   counts, and what others may need stands in nobody's way. Where nothing is limited calls share Holds, a few seconds'
   calls each: what is held and spent is the same, told in fewer words;
+- a call that has ended draws on nothing any more: its caller may have left while a place for it was still looked for;
 - a shared Hold is settled by what its calls have cost, when each of them is on record. Where this process cannot know
   that, or dies, `settle_holds` does it by the records, which name it.
 """
@@ -56,6 +57,8 @@ class CallHolds:
     ) -> Awaitable[None] | None:
         """See to it that what a try is quoted at fits what is held for its call; None where it does already. What is
         awaited raises Fault `budget_exhausted` where there is no room."""
+        if payment.over:
+            return None
         if payment.own:
             return self._own(payment, catalog, call, inputs, decision)
         needed = needed_for(inputs, decision).amount
@@ -76,6 +79,8 @@ class CallHolds:
         return self._share(payment, purse, catalog, call, inputs, decision, worst, tries)
 
     def _draws(self, payment: "Payment", shared: SharedHold, amount: Decimal, tries: int) -> bool:
+        if payment.over:
+            return True
         if self._world.clock.monotonic() >= shared.until or not shared.draw(amount, tries):
             return False
         payment.shared, payment.drawn = shared, amount
@@ -141,8 +146,9 @@ class CallHolds:
         """A later try costs more than was drawn for all of them."""
         await self._funds.cover(shared.id, Money(shared.currency, shared.lacking(more)), CALL + call.id)
         shared.held = max(shared.held, shared.lacking(more))
-        shared.add(more)
-        payment.drawn += more
+        if payment.shared is shared:
+            shared.add(more)
+            payment.drawn += more
 
     async def _own(self, payment: "Payment", catalog: Catalog, call: Call, inputs: Inputs, decision: Decision) -> None:
         before, payment.own = payment.own, True  # also where the answer is lost
@@ -174,7 +180,7 @@ class CallHolds:
 class Payment:
     """How one call is paid: by a Hold of its own, or by its share of one."""
 
-    __slots__ = ("_holds", "drawn", "own", "shared")
+    __slots__ = ("_holds", "drawn", "over", "own", "shared")
 
     def __init__(self, holds: CallHolds) -> None:
         self._holds = holds
@@ -182,6 +188,8 @@ class Payment:
         """Whether it may have taken one of its own."""
         self.shared: SharedHold | None = None
         self.drawn = Decimal(0)
+        self.over = False
+        """Its call has ended, and nothing will be sent for it."""
 
     def hold(self, call_id: str) -> str:
         """The name of what pays for a call; empty where nothing does yet."""

@@ -157,6 +157,7 @@ def keep(
     desk: CallDesk, call: Call, facts: dict[str, Facts], rounds: tuple[SelectionRound, ...], payment: Payment
 ) -> None:
     """The record of an ended call, and what becomes of its Hold."""
+    payment.over = True
     if any(item.cost is None and facts[item.id].estimate is not None for item in call.tries):
         desk.afterwards.begin(lambda: _keep_priced(desk, call, facts, rounds, payment))
         return
