@@ -19,8 +19,8 @@ from tests.support.visitor import until
 STEP_S = 3600
 BURST = 32
 EVERYBODY = TwoDispatchers.members
-SUBMIT_S = 12
-SLOW_S = 10
+SUBMIT_S = 30
+SLOW_S = 25
 """A provider takes its time over every job: longer than new dispatchers need to begin, to take over what is under way,
 and to look at its records for the first time."""
 LOOKED_FOR = "SELECT id FROM routing.attempts WHERE reconcile_count > 0"
