@@ -130,9 +130,12 @@ class ReviewDesk:
 
 
 def _alike(review: Review, verdict: Verdict) -> bool:
-    """Whether that person has said the same before. Another limit is another decision (HUMAN-2)."""
-    same = (review.decision, review.decider) == (verdict.decision, verdict.who)
-    return same and (review.limit is None or review.limit == deciding.limit_said(verdict))
+    """Whether that person has said the same before. Another limit, input or supply is another decision (HUMAN-2)."""
+    if (review.decision, review.decider) != (verdict.decision, verdict.who):
+        return False
+    if verdict.decision in deciding.MADE_AGAIN and review.change:
+        return review.change == deciding.change_of(verdict)
+    return review.limit is None or review.limit == deciding.limit_said(verdict)
 
 
 def _open(run: Run, review: Review) -> Question:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from libs.kernel.canonical import plain
+from libs.kernel.canonical import digest, plain
 from services.runs.domain import asking, commands
 from services.runs.domain.inputs import subject
 from services.runs.domain.plan import Plan
@@ -153,9 +153,21 @@ def _said(asked: Question, verdict: Verdict) -> dict[str, Any]:
         said["input"] = dict(verdict.input)
     if verdict.supply:
         said["supply"] = verdict.supply
+    if verdict.node:
+        said["target"] = verdict.node
     if verdict.limits:
         said["budget"] = limit_said(verdict)
     return said
+
+
+def change_said(said: Mapping[str, Any]) -> str:
+    """A digest of what is to be made again and how, as an event of `_said` tells it."""
+    return digest([said.get("target", ""), said.get("input", {}), said.get("supply", "")])
+
+
+def change_of(verdict: Verdict) -> str:
+    """As `change_said`, of a decision that is not on record."""
+    return change_said({"target": verdict.node, "input": verdict.input, "supply": verdict.supply})
 
 
 def limit_said(verdict: Verdict) -> dict[str, Any] | None:

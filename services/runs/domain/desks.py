@@ -10,6 +10,7 @@ from libs.kernel.canonical import digest
 from libs.kernel.money import Money
 from services.runs.domain import event_data
 from services.runs.domain.asking import ID_LENGTH
+from services.runs.domain.deciding import change_said
 from services.runs.domain.memos import Memo, memo_changes
 from services.runs.domain.plan import Rank
 from services.runs.domain.run import Artifact, Draft, Failure, Node, NodeState, Question, Run
@@ -41,6 +42,8 @@ class Review:
     comment: str = ""
     limit: Mapping[str, Any] | None = None
     """What a decided `raise_budget` named."""
+    change: str = ""
+    """Digest of what a decision had made again, and how; "" of one that was decided before this was kept."""
 
     @property
     def id(self) -> str:
@@ -128,7 +131,8 @@ def _after(known: Review, after: Run, draft: Draft, now: datetime) -> Review:
     if draft.kind in ("review_claimed", "review_escalated"):
         return replace(known, state=ReviewState.CLAIMED, question=after.questions.get(known.id, known.question))
     said = {"decision": data["decision"], "decider": data["who"], "comment": data["comment"]}
-    return replace(known, state=ReviewState.DECIDED, finished_at=now, limit=data.get("budget"), **said)
+    known = replace(known, limit=data.get("budget"), change=change_said(data))
+    return replace(known, state=ReviewState.DECIDED, finished_at=now, **said)
 
 
 def _letter(run: Run, node: Node, draft: Draft, now: datetime) -> DeadLetter:

@@ -64,6 +64,26 @@ async def test_what_could_never_be_served_is_refused_by_its_field(
     assert states(run)["good"] == "waiting_human"
 
 
+@pytest.mark.parametrize(
+    "decision, first, other",
+    [
+        (Decision.CHANGE_INPUT, {"input": {"prompt": "by day"}}, {"input": {"prompt": "by night"}}),
+        (Decision.CHANGE_INPUT, {"input": {"prompt": "by day"}}, {"input": {"prompt": "by day"}, "node": "frame"}),
+        (Decision.REROUTE, {"supply": "a/one"}, {"supply": "b/two"}),
+    ],
+)
+async def test_another_change_is_no_repetition(
+    decision: Decision, first: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """HUMAN-2: the same again is harmless; who changes it is told that the first stands, not that theirs was taken."""
+    home = house()
+    run = await home.carry(await home.produce(production(FRAME, GATE, CLIP)))
+    (review,) = await home.reviews(run)
+    once = await home.people.decide("a", review.id, Verdict(decision, "lena", **first), "")
+    assert await home.people.decide("a", review.id, Verdict(decision, "lena", **first, comment="again"), "") == once
+    assert (await refusal(home, review, decision, **other)).code == "conflict"
+
+
 async def test_a_model_that_is_gone_is_told_at_the_node() -> None:
     """HUMAN-2, SEL-1: what no change of the input mends is told where the node is named."""
     home = house()
