@@ -7,7 +7,7 @@ from typing import Any
 
 from libs.kernel.canonical import digest, plain
 from services.runs.domain import asking, commands
-from services.runs.domain.inputs import subject
+from services.runs.domain.inputs import passed_on, subject
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Artifact, Decision, Draft, Due, Failure, Node, NodeState, Question, Run
 from services.runs.domain.starting import failed
@@ -222,8 +222,8 @@ def _gate(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -
 
 def _check(plan: Plan, run: Run, node: Node, asked: Question, verdict: Verdict) -> Drafts:
     if verdict.decision is Decision.WAIVE:
-        told = {"node": node.id, "artifacts": [], "input_hash": node.input_hash, "waived_by": verdict.who}
-        return (Draft("node_completed", told),)
+        told = {"node": node.id, "input_hash": node.input_hash, "waived_by": verdict.who}
+        return (Draft("node_completed", {**told, **passed_on(plan, run, node)}),)
     return (_rejected(node, verdict),)
 
 

@@ -15,6 +15,7 @@ from libs.kernel.canonical import plain
 from libs.kernel.money import Money
 from services.runs.domain import asking, ending, event_data
 from services.runs.domain.history import applied
+from services.runs.domain.inputs import passed_on
 from services.runs.domain.judging import SETTLED, SOUND
 from services.runs.domain.minutes import asked_for, slowed
 from services.runs.domain.plan import Plan, Spec
@@ -312,7 +313,7 @@ def examined(plan: Plan, run: Run, node: Node, findings: Sequence[Finding], now:
     wrong = [finding for finding in findings if finding.failed]
     checked = {"node": node.id, "checked": len(findings)}
     if not wrong:
-        return (Draft("node_completed", {**checked, "artifacts": [], "input_hash": node.input_hash}),)
+        return (Draft("node_completed", {**checked, **passed_on(plan, run, node), "input_hash": node.input_hash}),)
     names = dict.fromkeys(finding.node for finding in wrong)
     about = [run.nodes[name] for name in names if name != node.id]
     said = "; ".join(f"{finding.node}: {finding.check}: {finding.failed}" for finding in wrong[:10])

@@ -338,7 +338,8 @@ def run_result(run: Run) -> Result:
         node = run.node
         return node.results.get(node.input_hash) or Result(node.artifacts)
     inner = {name for node in run.production["nodes"] if node.get("kind") != "check" for name in _named(node)}
-    last = [node for node in run.nodes.values() if not node.parent and node.id not in inner and node.artifacts]
+    outer = [node for node in run.nodes.values() if not node.parent and node.id not in inner]
+    last = [node for node in outer if node.artifacts and node.kind != "check"]
     output = {
         node.id: result.output for node in last if (result := node.results.get(node.input_hash)) and result.output
     }

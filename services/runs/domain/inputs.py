@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from libs.kernel.canonical import digest
+from libs.kernel.canonical import digest, plain
 from services.runs.domain.belongings import not_its_own
 from services.runs.domain.expressions import (
     Given,
@@ -106,13 +106,24 @@ def subject(plan: Plan, run: Run, node: Node) -> tuple[Any, tuple[Artifact, ...]
     """(what a gate or check binds to, the artifacts that it is about): what it declares, or what its needs gave; these
     too where what it declares holds no file."""
     spec = plan.spec(node.id)
-    given = tuple(artifact for need in spec.needs for artifact in run.nodes[need].artifacts)
+    given = tuple(dict.fromkeys(artifact for need in spec.needs for artifact in run.nodes[need].artifacts))
     if spec.subject is None:
         return {need: [artifact.sha256 for artifact in run.nodes[need].artifacts] for need in spec.needs}, given
     value = own(run, f"subject of {node.id}", resolve(spec.subject, scope_of(plan, run, node)))
     known = {artifact.sha256: artifact for artifact in given}
     named = tuple(known.get(sha256) or Artifact(sha256, "", 0) for sha256 in digests_in(value))
     return value, named or given
+
+
+def passed_on(plan: Plan, run: Run, node: Node) -> dict[str, Any]:
+    """What `node_completed` of a check tells: it made nothing, and what it looked at goes on, as through a gate. Else a
+    gate behind it would show no file, and an approval there would outlive every change (GATE-2)."""
+    try:
+        seen = looked_at(plan, run, node)
+    except Unresolved:  # waived without what it was to look at
+        seen = ()
+    artifacts = tuple(dict.fromkeys(artifact for _, files in seen for artifact in files))
+    return {"artifacts": [artifact.sha256 for artifact in artifacts], "artifact_list": plain(artifacts)}
 
 
 def own(run: Run, place: str, value: Any) -> Any:

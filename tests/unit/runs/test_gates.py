@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from libs.kernel.canonical import digest
 from services.runs.app.command_run import pause_run
 from services.runs.domain.judging import Facts
@@ -237,6 +239,32 @@ async def test_what_a_gate_is_about_is_shown() -> None:
     asked = [review.question for review in await home.reviews(run)]
     shown = {each.node: [artifact.sha256 for artifact in each.artifacts] for each in asked}
     assert shown == {"named": ["cd" * 32], "good": [run.nodes["frame"].artifacts[0].sha256]}
+
+
+@pytest.mark.parametrize("size, waived", [("64x64", False), ("9000x9000", True)])
+async def test_an_approval_behind_a_check_binds_to_the_files(size: str, waived: bool) -> None:
+    """GATE-2, HUMAN-1: what a check looked at, good or waived, goes on through it: the gate behind two of them shows
+    the frame, another frame opens it again, and the result of the Run is that frame, once."""
+    home = house()
+    sized = {"id": "sized", "kind": "check", "needs": ["frame"], "checks": [{"min_size": size}]}
+    again = {"id": "again", "kind": "check", "needs": ["sized"], "checks": ["decodes"]}
+    run = await home.carry(await home.produce(production(FRAME, sized, again, {**GATE, "needs": ["again", "frame"]})))
+    run = await home.decide(run, "waive") if waived else run
+    (review,) = await home.reviews(run)
+    assert review.question.artifacts == run.nodes["frame"].artifacts != ()
+    run = await home.decide(run, "approve")
+    assert (run.state, run.result and run.result.artifacts) == (RunState.SUCCEEDED, run.nodes["frame"].artifacts)
+    run = await home.redrive(run, "frame", input={"prompt": "another crane"})
+    run = await home.decide(run, "waive") if waived else run
+    assert states(run)["good"] == "waiting_human"
+    await home.rebuilds(run)
+
+
+async def test_a_check_gives_a_run_no_file_twice() -> None:
+    """GATE-1: what is last is what nothing but checks comes after; the check behind it adds nothing of its own."""
+    home = house()
+    run = await home.carry(await home.produce(production(FRAME, {**GATE, "kind": "check", "checks": ["decodes"]})))
+    assert (run.state, run.result and run.result.artifacts) == (RunState.SUCCEEDED, run.nodes["frame"].artifacts)
 
 
 async def test_a_check_whose_words_stay_looks_at_other_files_again() -> None:
