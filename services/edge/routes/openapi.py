@@ -61,6 +61,7 @@ OPENAI_PROBLEM: dict[str, Any] = {
 }
 # What may happen to every request, for its headers or its query string too, or to every one with a key.
 EVERYWHERE = ("internal", "overloaded", "validation_failed", "malformed_request")
+WITH_BODY = ("payload_too_large", "unsupported_media_type")
 WITH_KEY = ("unauthenticated", "forbidden", "governance_backend_down", "peer_unavailable", "deadline_exceeded")
 _NAMES = {
     100: "Continue",
@@ -142,7 +143,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
         responses[str(status)] = {"description": _NAMES[status]}
     shape = "OpenAiProblem" if speaks_openai(operation.path) else "Problem"
     counted = ("quota_exceeded",) if operation.counts else ()
-    codes = (*operation.codes, *(WITH_KEY if operation.scopes else ()), *counted, *EVERYWHERE)
+    taken = WITH_BODY if operation.takes is not None or operation.types else ()
+    codes = (*operation.codes, *(WITH_KEY if operation.scopes else ()), *taken, *counted, *EVERYWHERE)
     for code in dict.fromkeys(codes):
         answered = str(CODES[code].http_status)
         told = responses.get(answered, {}).get("description")

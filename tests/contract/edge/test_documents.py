@@ -217,6 +217,24 @@ BAD = [
 ]  # fmt: skip
 
 
+async def test_every_body_may_be_too_large_or_of_another_type(edge: EdgeHouse) -> None:
+    """EDG-2, EDG-3: whatever reads a body refuses one of another type with 415, and the document tells both that and
+    413."""
+    async with edge.admin as admin:
+        paths = (await admin.get("/openapi.json")).json()["paths"]
+        posts = {path: methods["post"] for path, methods in paths.items() if "post" in methods}
+        taking = {
+            path: told
+            for path, told in posts.items()
+            if "application/json" in told.get("requestBody", {}).get("content", {})
+        }
+        assert len(taking) > 30
+        for path, told in taking.items():
+            assert {"413", "415"} <= told["responses"].keys(), path
+            answer = await admin.post(path, content=b"x", headers={"Content-Type": "image/png"})
+            check(answer, 415, "unsupported_media_type")
+
+
 @pytest.mark.parametrize("method, path, url, given", [*GOOD, *BAD])
 async def test_answers_are_what_the_document_says(
     edge: EdgeHouse, method: str, path: str, url: str, given: dict[str, Any]
