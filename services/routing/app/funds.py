@@ -47,6 +47,8 @@ class Funds:
         self._ledger = ledger
         self._declared: dict[str, Money | None] = {}
         self._declaring: dict[str, asyncio.Future[None]] = {}
+        self._above: dict[str, tuple[Money, Money]] = {}
+        """By budget: a quota that was given with more in use, and the limit that stands in its place."""
 
     async def for_task(self, catalog: Catalog, task: Task, inputs: Inputs, decision: Decision) -> None:
         """See to it that what an Attempt of a Task is quoted at fits what is held for it. Fault `budget_exhausted`."""
@@ -123,6 +125,15 @@ class Funds:
         """Give back what nothing came of."""
         await self._ledger.release(hold, reason)
 
+    async def lower_limits(self) -> None:
+        """A quota that was given with more in use follows what is given back, until it is reached."""
+        for budget, (limit, stands) in list(self._above.items()):
+            left = await self._ledger.lower(budget, limit, stands, "the quota of the catalogue")
+            if left is None or left == limit:
+                self._above.pop(budget, None)
+            elif budget in self._above:
+                self._above[budget] = limit, left
+
     async def mismatches(self) -> Sequence[tuple[str, str]]:
         """(budget, what is wrong) of each that does not add up."""
         return await self._ledger.mismatches()
@@ -162,13 +173,13 @@ class Funds:
     async def _known(self, catalog: Catalog, purse: Purse) -> None:
         """The budget is there with what the catalogue says of it."""
         while purse.id not in self._declared or self._declared[purse.id] != purse.limit:
-            await self._declare(purse, f"catalogue revision {catalog.revision} declares it")
+            await self._declare(purse, catalog.revision)
 
-    async def _declare(self, purse: Purse, reason: str) -> None:
+    async def _declare(self, purse: Purse, revision: int) -> None:
         """Once for all that need it at the turn of a period, or when its limit has changed."""
         begun = self._declaring.get(purse.id)
         if begun is None:
-            begun = self._declaring[purse.id] = asyncio.ensure_future(self._declared_as(purse, reason))
+            begun = self._declaring[purse.id] = asyncio.ensure_future(self._declared_as(purse, revision))
             begun.add_done_callback(lambda done: self._tried(purse.id, done))
         await asyncio.shield(begun)
 
@@ -178,9 +189,14 @@ class Funds:
         if not done.cancelled() and (error := done.exception()) is not None:
             log.info("budget %s was not declared: %s", budget, error)
 
-    async def _declared_as(self, purse: Purse, reason: str) -> None:
+    async def _declared_as(self, purse: Purse, revision: int) -> None:
         carry_deadline(None)
-        await self._ledger.declare(purse.id, purse.tenant, purse.currency, purse.limit, reason)
+        changed_at = revision if purse.id in self._declared else 0
+        reason = f"catalogue revision {revision} declares it"
+        stands = await self._ledger.declare(purse.id, purse.tenant, purse.currency, purse.limit, reason, changed_at)
+        self._above.pop(purse.id, None)
+        if stands is not None and purse.limit is not None and stands != purse.limit:
+            self._above[purse.id] = purse.limit, stands
         if len(self._declared) >= KNOWN_MOST:
             self._declared.clear()
         self._declared[purse.id] = purse.limit

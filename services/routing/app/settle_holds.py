@@ -37,6 +37,7 @@ class SettleHolds:
     async def __call__(self) -> bool:
         """One page of each sort. True when there are more."""
         await self._calls.holds.settle_shared()
+        await self._desk.funds.lower_limits()
         more = False
         for prefix, end in ((TASK, self._tasks), (CALL, self._call_holds), (SHARED, self._shared_holds)):
             found = await self._desk.funds.open_holds(prefix, self._at[prefix], PAGE)

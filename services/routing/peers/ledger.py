@@ -34,21 +34,41 @@ class RemoteLedger:
         self._holds: Batches[pb.HoldRequest, NoMoney | None] = Batches(self._hold_all, _hold_of)
         self._settlements: Batches[pb.SettleRequest, None] = Batches(self._settle_all, _hold_of)
 
-    async def declare(self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str) -> None:
-        """See the port."""
+    async def declare(
+        self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str, changed_at: int = 0
+    ) -> Money | None:
+        """See the port. One that was made with that limit was changed to it then."""
+        declared = False
         try:
             await self._create(budget, tenant, currency, limit)
+            declared = True
         except Fault as fault:
             if fault.code != "already_exists":
                 raise
         if limit is None:
-            return
+            return None
+        keys = [] if declared else [f"quota:{limit.words()}"]
+        keys += [f"quota:{limit.words()}@{changed_at}"] if changed_at else []
+        for key in keys:
+            stands = await self._adjusted(budget, limit, reason, key=key)
+            if stands is not None:
+                return stands
+        return None
+
+    async def lower(self, budget: str, limit: Money, stands: Money, reason: str) -> Money | None:
+        """See the port."""
+        return await self._adjusted(budget, limit, reason, stands=stands)
+
+    async def _adjusted(self, budget: str, limit: Money, reason: str, **how: Any) -> Money | None:
         for left in reversed(range(ADJUSTMENTS)):
             try:
-                return await self._adjust(budget, limit, reason)
+                return await self._adjust(budget, limit, reason, **how)
             except Fault as fault:
+                if fault.code == "conflict":
+                    return None  # that key changed to other limits
                 if fault.code != "validation_failed" or not left:
                     raise  # else more was held between the look and the change: what is used now is the least
+        return None
 
     @faulting
     async def _create(self, budget: str, tenant: str, currency: str, limit: Money | None) -> None:
@@ -57,16 +77,25 @@ class RemoteLedger:
         await self._stub.CreateBudget(pb.CreateBudgetRequest(budget=declared), timeout=self._timeout_s)
 
     @faulting
-    async def _adjust(self, budget: str, cost: Money, reason: str) -> None:
+    async def _adjust(
+        self, budget: str, cost: Money, reason: str, key: str = "", stands: Money | None = None
+    ) -> Money | None:
         known = (await self._stub.GetBudget(pb.GetBudgetRequest(budget_id=budget), timeout=self._timeout_s)).budget
-        if money_from_proto(known.hard.cost) == cost:
-            return
+        present = money_from_proto(known.hard.cost)
+        if stands is not None and present != stands:
+            return None
+        if present == cost:
+            return cost
         zero = Money.zero(cost.currency)
         used = (money_from_proto(known.spent.cost) or zero) + (money_from_proto(known.held.cost) or zero)
         named = FieldMask(paths=["hard.cost"])
-        new = _amounts(max(cost, used), 0)
-        change = pb.ChangeLimitsRequest(budget_id=budget, hard=new, update_mask=named, reason=reason)
-        await self._stub.ChangeLimits(change, timeout=self._timeout_s)
+        nearest = max(cost, used)
+        if nearest == present:
+            return nearest
+        hard = _amounts(nearest, 0)
+        change = pb.ChangeLimitsRequest(budget_id=budget, hard=hard, update_mask=named, reason=reason, request_id=key)
+        after = (await self._stub.ChangeLimits(change, timeout=self._timeout_s)).budget
+        return nearest if money_from_proto(after.hard.cost) == nearest else None
 
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
         """See the port."""

@@ -13,7 +13,7 @@ from services.routing.domain.calls.token_rates import TokenRates
 from services.routing.domain.catalog import Catalog
 from services.routing.domain.decision import QuoteView
 from services.routing.ports import Priced
-from services.routing.ports.prices import UsageItem, UsagePrice
+from services.routing.ports.prices import NOT_TOLD_YET, UsageItem, UsagePrice
 from services.routing.wire import peers as wire
 from services.routing.wire import usage
 
@@ -51,7 +51,8 @@ class RemoteQuotes:
         answer = await self._stub.QuoteCandidates(asked, timeout=self._timeout_s)
         if answer.catalog_revision < revision:
             known = f"prices are known for catalogue revision {answer.catalog_revision}, not yet for {revision}"
-            raise Fault.of("governance_backend_down", known, retry_after_ms=NOT_TOLD_YET_MS)
+            told = {NOT_TOLD_YET: str(answer.catalog_revision)}
+            raise Fault.of("governance_backend_down", known, retry_after_ms=NOT_TOLD_YET_MS, metadata=told)
         if answer.catalog_revision > revision:
             known = f"prices are known for catalogue revision {answer.catalog_revision}, no more for {revision}"
             raise Fault.of("revision_conflict", known)

@@ -31,9 +31,19 @@ class OpenHold:
 class Ledger(Protocol):
     """Budgets, Holds, settlements: see `BudgetService`."""
 
-    async def declare(self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str) -> None:
+    async def declare(
+        self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str, changed_at: int = 0
+    ) -> Money | None:
         """A tenant's root budget with that hard limit of money: made, or changed to it. A limit below what is spent and
-        held becomes just that. None: made without one, and one that is there stays as it is."""
+        held becomes just that, which is answered. None: made without one, and one that is there stays as it is.
+
+        A budget is changed to a limit once: what a person has made of it since stands, and None is answered, unless the
+        catalogue has come to that limit anew, at revision `changed_at`."""
+        ...
+
+    async def lower(self, budget: str, limit: Money, stands: Money, reason: str) -> Money | None:
+        """Bring a limit that still `stands` as near to that one as what is spent and held admits: how near; None where
+        another one stands by now, which is somebody else's word."""
         ...
 
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:

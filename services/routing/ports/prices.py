@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from libs.kernel.money import Money
 from services.routing.domain.usage import Usage
 
+NOT_TOLD_YET = "told_of_revision"
+"""Metadata of a fault: the prices of a catalogue revision are asked for a moment before cost_quote is told of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class UsageItem:

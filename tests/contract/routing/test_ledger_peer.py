@@ -110,6 +110,33 @@ async def test_whether_a_budget_limits_anything(ledger: Ledger, budgets: MemoryB
     assert caught.value.code == "not_found"
 
 
+@pytest.mark.parametrize("first", [None, "30"])
+async def test_what_a_person_makes_of_a_quota_stands(ledger: Ledger, budgets: MemoryBudgets, first: str | None) -> None:
+    """COST-10: a process that begins declares the quota again, and takes no raise back; a quota that the catalogue has
+    come to anew is in force."""
+    await ledger.declare(DAY, "a", "CNY", cny(first) if first else None, "a test")
+    await ledger.declare(DAY, "a", "CNY", cny("30"), "catalogue revision 2")
+    await budgets.change(ChangeAsk(DAY, "Ann: more room", Amounts(60 * 10**9)))
+    for revision, told in ((0, 60), (3, 30)):
+        await ledger.declare(DAY, "a", "CNY", cny("30"), "catalogue revision 3", revision)
+        assert await figures(budgets) == (told, 0, 0)
+
+
+async def test_a_quota_is_reached_when_there_is_room(ledger: Ledger, budgets: MemoryBudgets) -> None:
+    """AUTH-2, COST-9: one below what is spent and held follows what is given back, unless a person has spoken."""
+    await ledger.declare(DAY, "a", "CNY", None, "a test")
+    for name in ("task:1", "task:2"):
+        await ledger.hold(name, DAY, cny("20"), 1, name)
+    assert await ledger.declare(DAY, "a", "CNY", cny("10"), "catalogue revision 2") == cny("40")
+    assert await ledger.lower(DAY, cny("10"), cny("40"), "the quota") == cny("40")
+    await ledger.settle("task:1", cny("3"), 1, "task succeeded")
+    assert await ledger.lower(DAY, cny("10"), cny("40"), "the quota") == cny("23")
+    assert await ledger.lower(DAY, cny("10"), cny("40"), "the quota") is None
+    await ledger.settle("task:2", cny("3"), 1, "task succeeded")
+    assert await ledger.lower(DAY, cny("10"), cny("23"), "the quota") == cny("10")
+    assert await figures(budgets) == (10, 6, 0)
+
+
 async def test_a_quota_below_what_a_busy_tenant_uses_stops_just_there(ledger: Ledger, budgets: BusyBudgets) -> None:
     """COST-9, COST-11: what is held between the look at the budget and the change of its limit counts too."""
     await ledger.declare(DAY, "a", "CNY", None, "a test")

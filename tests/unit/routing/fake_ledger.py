@@ -33,6 +33,7 @@ class FakeLedger:
         self.asked = 0
         self.away = self.cut = False
         self.wrong: list[tuple[str, str]] = []
+        self.said: set[tuple[str, int]] = set()
 
     def _ask(self) -> None:
         self.asked += 1
@@ -41,16 +42,30 @@ class FakeLedger:
         if self.away:
             raise Fault.of("governance_backend_down", "the ledger does not answer")
 
-    async def declare(self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str) -> None:
+    async def declare(
+        self, budget: str, tenant: str, currency: str, limit: Money | None, reason: str, changed_at: int = 0
+    ) -> Money | None:
         """See the port."""
         self._ask()
         known, most = await self.budgets.get(budget), limit.to_nanos() if limit else 0
         if known is None:
             hard = Amounts(most)
             await self.budgets.create(Declaration(budget, "tenant", "", tenant, currency=currency, hard=hard))
-        elif limit and known.hard.cost != most:
-            hard = Amounts(max(most, known.used.cost))
-            await self.budgets.change(ChangeAsk(budget, reason, hard))
+        elif limit and (changed_at or (budget, most) not in self.said):
+            await self.budgets.change(ChangeAsk(budget, reason, Amounts(max(most, known.used.cost))))
+        self.said.add((budget, most))
+        now = await self.budgets.get(budget)
+        return Money.from_nanos(currency, now.hard.cost) if limit and now else None
+
+    async def lower(self, budget: str, limit: Money, stands: Money, reason: str) -> Money | None:
+        """See the port."""
+        self._ask()
+        known = await self.budgets.get(budget)
+        if known is None or known.hard.cost != stands.to_nanos():
+            return None
+        nearest = max(limit.to_nanos(), known.used.cost)
+        await self.budgets.change(ChangeAsk(budget, reason, Amounts(nearest)))
+        return Money.from_nanos(limit.currency, nearest)
 
     async def hold(self, hold: str, budget: str, cost: Money, attempts: int, subject: str) -> NoMoney | None:
         """See the port."""

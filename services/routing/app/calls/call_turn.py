@@ -34,6 +34,10 @@ from services.routing.domain.request_facts import billing_mode
 from services.routing.domain.selection import select
 from services.routing.domain.trial import model_in, policy_in
 from services.routing.ports import Priced, Refused, Reserved
+from services.routing.ports.prices import NOT_TOLD_YET
+
+TOLD_WITHIN_S = 2.0
+LOOK_AGAIN_S = 0.05
 
 
 class Ask(Struct, frozen=True, eq=False):
@@ -105,13 +109,20 @@ async def _priced(desk: CallDesk, asks: Sequence[Ask]) -> tuple[Catalog, list[Ma
     catalog = await desk.catalog.current()
     if any(model_in(catalog, ask.request.model) is None for ask in asks):
         catalog = await desk.catalog.newest()  # it may have been admitted by a look that knew more
-    try:
-        return catalog, await _quotes(desk, catalog, asks)
-    except Fault as fault:
-        if fault.code != "revision_conflict":
-            raise
-    catalog = await desk.catalog.newest()
-    return catalog, await _quotes(desk, catalog, asks)
+    until = desk.world.clock.monotonic() + TOLD_WITHIN_S
+    newer = False
+    while True:
+        try:
+            return catalog, await _quotes(desk, catalog, asks)
+        except Fault as fault:
+            if fault.code == "revision_conflict" and not newer:
+                newer = True
+            elif NOT_TOLD_YET not in fault.metadata or desk.world.clock.monotonic() >= until:
+                raise
+        if newer:
+            catalog = await desk.catalog.newest()
+        else:  # cost_quote is told of a catalogue a moment after this process
+            await desk.world.clock.sleep(LOOK_AGAIN_S)
 
 
 async def _quotes(desk: CallDesk, catalog: Catalog, asks: Sequence[Ask]) -> list[Mapping[str, QuoteView] | None]:
