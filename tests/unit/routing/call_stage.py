@@ -48,7 +48,7 @@ from services.routing.domain.request_facts import DEFAULT_BILLING_MODES
 from services.routing.domain.usage import Usage
 from services.routing.ports import Priced
 from services.routing.ports.calls import Answered, Outgoing, Report
-from services.routing.ports.prices import NOT_TOLD_YET, UsageItem, UsagePrice
+from services.routing.ports.prices import UsageItem, UsagePrice
 from services.routing.servicer.routing import RoutingServicer
 from services.routing.settings import Settings
 from services.routing.store.calls_memory import MemoryCalls
@@ -104,8 +104,7 @@ class FakeCallQuotes:
     """How many requests each question asked about."""
     priced: list[UsageItem] = field(default_factory=list)
     away: Fault | None = None
-    behind: int = 0
-    """So many questions come before it is told of the catalogue."""
+    faults: list[Fault] = field(default_factory=list)
     pricing_away: Exception | None = None
     rates: dict[tuple[str, int], TokenRates] = field(default_factory=dict)
     """What rules charge for tokens; none = every price is asked for."""
@@ -114,12 +113,8 @@ class FakeCallQuotes:
         self, kind: str, billing_mode: str, asks: Sequence[Sequence[Priced]], revision: int
     ) -> tuple[Sequence[Mapping[str, QuoteView]], Mapping[tuple[str, int], TokenRates]]:
         """One each."""
-        if self.behind:
-            self.behind -= 1
-            told = {NOT_TOLD_YET: "0"}
-            raise Fault.of("governance_backend_down", "prices are known for revision 0, not yet for 1", metadata=told)
-        if self.away:
-            raise self.away
+        if self.away or self.faults:
+            raise self.away or self.faults.pop()
         self.questions.append(len(asks))
         quotes = [
             {item.supply.id: QuoteView(self.amount, rule_id="tokens", rule_version=1, kind="ceiling") for item in ask}

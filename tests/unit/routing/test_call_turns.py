@@ -21,6 +21,7 @@ from services.routing.domain.decision import HealthView
 from services.routing.domain.usage import Usage
 from services.routing.ports.alerts import AlertQuery
 from services.routing.ports.calls import Report
+from services.routing.ports.prices import NOT_TOLD_YET
 from tests.support.worlds import SteeredClock
 from tests.unit.routing.call_stage import CallStage, Then, call_stage, chat_catalog, chat_supply, serving
 
@@ -291,9 +292,10 @@ async def test_prices_that_come_a_moment_later_are_waited_for():
     """SYN-5, CAT-2: a catalogue that was applied just now turns no call away for want of its prices, unless they do not
     come."""
     async with serving(call_stage()) as play:
-        play.quotes.behind = 3
+        behind = Fault.of("governance_backend_down", "prices come later", metadata={NOT_TOLD_YET: "0"})
+        play.quotes.faults = [behind] * 3
         await play.invoke("c1")
         play.clock.advance(60)  # prices are asked for anew each minute
-        play.quotes.behind = 1000
+        play.quotes.faults = [behind] * 1000
         assert (await play.refused("c2")).code == "governance_backend_down"
         assert play.provider.sent() == 1
