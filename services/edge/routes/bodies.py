@@ -22,6 +22,8 @@ from services.edge.routes.gate import PLACE
 from services.edge.routes.operations import JSON, YAML_TYPES
 
 SMALL_BODY_BYTES = 64 * 1024
+COMMAND_BODY_BYTES = 256 * 1024
+"""Of what may carry an input: steering, redrives, decisions."""
 """Of a command: a few fields, and no media."""
 TRUNCATED = "Input data was truncated"
 _fields = msgspec.json.Decoder(Fields).decode
@@ -85,7 +87,10 @@ def _cut_short() -> Fault:
 
 
 def _too_large(limit_bytes: int) -> Fault:
-    return Fault.of("payload_too_large", f"the body has more than the {limit_bytes} bytes that are accepted")
+    message = f"the body has more than the {limit_bytes} bytes that are accepted"
+    if limit_bytes <= COMMAND_BODY_BYTES:
+        message += "; upload a file of that size first (POST /v1/artifacts) and name it by its sha256"
+    return Fault.of("payload_too_large", message)
 
 
 async def read_bytes(request: Request, limit_bytes: int) -> bytes:

@@ -13,7 +13,7 @@ from services.edge.domain.decisions import Command, Redrive
 from services.edge.domain.orders import DATA, INPUT, materials_within
 from services.edge.ports import Runs
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import read_object, read_reason
+from services.edge.routes.bodies import COMMAND_BODY_BYTES, read_object, read_reason
 from services.edge.routes.operations import (
     JSON,
     OPERATORS,
@@ -26,7 +26,6 @@ from services.edge.routes.operations import (
     Parameter,
 )
 
-STEER_BODY_BYTES = 256 * 1024
 REDRIVERS = USERS | OPERATORS
 STEER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -78,7 +77,7 @@ class CommandRoutes:
 
     async def steer(self, asked: Asked) -> Response:
         """202 with the id of the input."""
-        body = await read_object(asked.request, STEER_BODY_BYTES)
+        body = await read_object(asked.request, COMMAND_BODY_BYTES)
         kind, data = body.text("kind", required=True, longest=200), body.object("data", required=True)
         if not ({"text", "value"} & data.keys()):
             body.refuse("data", "must hold `text`, which is appended, or `value`, which replaces")
@@ -102,7 +101,7 @@ class CommandRoutes:
 
     async def _redriven(self, asked: Asked, *, preview: bool) -> tuple[run_shapes.Redriven, bool]:
         """Operators redrive what lies on their desks, whosever it is; they need no leave to see its artifacts."""
-        body = await read_object(asked.request, STEER_BODY_BYTES, optional=True)
+        body = await read_object(asked.request, COMMAND_BODY_BYTES, optional=True)
         wanted = Redrive(
             node=body.text("node", longest=200),
             reason=body.text("reason"),

@@ -10,7 +10,7 @@ from services.edge.domain import queries, run_shapes
 from services.edge.domain.decisions import DECISIONS, read_verdict
 from services.edge.ports import Desks
 from services.edge.routes.answers import answer
-from services.edge.routes.bodies import SMALL_BODY_BYTES, read_object
+from services.edge.routes.bodies import COMMAND_BODY_BYTES, SMALL_BODY_BYTES, read_object
 from services.edge.routes.operations import JSON, OPERATORS, PAGING, TEXT, Asked, Operation, Parameter
 
 REVIEW_STATUSES = ("open", "claimed", "decided", "withdrawn")
@@ -74,7 +74,7 @@ class DeskRoutes:
 
     async def decide(self, asked: Asked) -> Response:
         """The review, decided by the holder of the key."""
-        verdict, materials = read_verdict(await read_object(asked.request, SMALL_BODY_BYTES))
+        verdict, materials = read_verdict(await read_object(asked.request, COMMAND_BODY_BYTES))
         if materials:
             verdict = replace(verdict, input=await self._take_materials(asked.caller, verdict.input, materials))
         return answer(await self._desks.decide(asked.path("review_id"), asked.caller.key_id, verdict))

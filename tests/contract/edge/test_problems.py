@@ -233,6 +233,12 @@ async def test_media_types_and_sizes(edge: EdgeHouse) -> None:
             "/v1/runs/r1/cancel", content=pieces(), headers={"content-type": "application/json"}
         )
         check(streamed, 413, "payload_too_large")
+    way_out = "upload a file of that size first (POST /v1/artifacts) and name it by its sha256"
+    async with edge.admin as client:
+        for path, most in (("/v1/operator/reviews/r/decide", 256), ("/v1/operator/budgets", 64)):
+            large = {"content-type": "application/json", "content-length": str(most * 1024 + 1)}
+            problem = check(await client.post(path, content=b"{}", headers=large), 413, "payload_too_large")
+            assert problem["detail"].endswith(way_out)
 
 
 @pytest.mark.parametrize("key", ["", "a b", "é".encode(), "x" * 256])
