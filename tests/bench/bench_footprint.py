@@ -19,7 +19,21 @@ from tests.support import processes
 from tests.support.stack import AllInOne, SevenProcesses, Stack, running
 
 MB = 1024 * 1024
-LAYOUTS = {"all-in-one": AllInOne, "seven processes": SevenProcesses}
+
+
+class Newcomer(AllInOne):
+    """Its first start makes the database and all tables."""
+
+    prepared = False
+
+
+class NewcomerInSeven(SevenProcesses):
+    """The same."""
+
+    prepared = False
+
+
+LAYOUTS: dict[str, type[Stack]] = {"all-in-one": Newcomer, "seven processes": NewcomerInSeven}
 HEADS = ("layout", "first s", "again s", "resident MB", "own MB", "python MB", "database MB", "idle CPU %", "processes")
 
 
