@@ -73,8 +73,9 @@ class FakeLedger:
         return _refusal(await self.budgets.hold(HoldAsk(hold, budget, _asked(cost, attempts), subject)))
 
     async def cover(self, hold: str, cost: Money, reason: str) -> NoMoney | None:
-        """See the port."""
+        """See the port. Who asks at once asks before the first is answered."""
         self._ask()
+        await asyncio.sleep(0)
         return _refusal(await self.budgets.enlarge(EnlargeAsk(hold, _asked(cost, 0), reason)))
 
     async def limited(self, budget: str) -> bool:

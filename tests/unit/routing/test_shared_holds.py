@@ -254,6 +254,25 @@ async def test_a_later_try_that_costs_more_adds_to_the_hold() -> None:
         assert [entry.held.cost / 1e9 for entry in await entries(play)] == [48, 1]
 
 
+async def test_two_that_add_at_once_are_both_held_for() -> None:
+    """COST-9: what one of them adds, and what others draw while the ledger is asked, is not there for the other."""
+    async with serving(call_stage()) as play:
+        play.clock.advance(45)
+        for name in ("a/talk", "b/talk"):
+            play.script(name, Then(fault=BROKEN, after_s=20.0), HANGS)  # prices are asked for anew each minute
+        work = [asyncio.ensure_future(play._invoke(request(name, HELLO, timeout_s=100))) for name in ("c1", "c2")]
+        await reached(play)
+        assert play.provider.sent("a/talk") == play.provider.sent("b/talk") == 1
+        play.quotes.amount = Decimal(49)
+        play.clock.advance(20)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        assert play.provider.sent("a/talk") == play.provider.sent("b/talk") == 2
+        assert await figures(play) == (0, 2 * 49)
+        for each in work:
+            each.cancel()
+
+
 async def test_the_records_settle_what_a_dead_process_held() -> None:
     """COST-9, COST-12: another process leaves the Hold alone while it may be at work, and while one of its calls has
     not ended; then it books what all of them cost, the one that nobody can resolve with its quote."""
@@ -358,5 +377,5 @@ def test_what_is_drawn_and_spent_is_held(held: int, tries: int, steps: list[tupl
             lost += under_way.pop()
             shared.lost()
             assert not shared.sound
-        assert sum(under_way) + costs + lost == shared.lacking(Decimal(0)) <= shared.held
+        assert sum(under_way) + costs + lost == shared.claim(Decimal(0)) <= shared.held
         assert (shared.spent, shared.open) == (costs, len(under_way))

@@ -143,12 +143,13 @@ class CallHolds:
             del self._served[budget]
 
     async def _add(self, payment: "Payment", shared: SharedHold, more: Decimal, call: Call) -> None:
-        """A later try costs more than was drawn for all of them."""
-        await self._funds.cover(shared.id, Money(shared.currency, shared.lacking(more)), CALL + call.id)
-        shared.held = max(shared.held, shared.lacking(more))
-        if payment.shared is shared:
-            shared.add(more)
-            payment.drawn += more
+        """A later try costs more than was drawn for all of them. It is claimed before the ledger is asked: what others
+        draw or add meanwhile must not count on the same money. Where the ledger refuses, the call ends, and its end
+        gives back what it has drawn."""
+        needed = shared.claim(more)
+        payment.drawn += more
+        await self._funds.cover(shared.id, Money(shared.currency, needed), CALL + call.id)
+        shared.covered(needed)
 
     async def _own(self, payment: "Payment", catalog: Catalog, call: Call, inputs: Inputs, decision: Decision) -> None:
         before, payment.own = payment.own, True  # also where the answer is lost

@@ -7,7 +7,8 @@ class SharedHold:
     """What the ledger holds for calls that come within a few seconds, and what they have drawn of it.
 
     Laws of this file:
-    - what calls under way have drawn and what ended ones have cost never come to more than is held (COST-9);
+    - what calls under way have drawn and what ended ones have cost never come to more than is held (COST-9), but for
+      what is claimed by a call for which nothing is sent until it is held;
     - a call draws before it is sent, and has drawn until its end is on record;
     - `sound` is False for ever once the end of one of them is not known to be on record: then only the records tell
       what it has cost in all.
@@ -45,9 +46,15 @@ class SharedHold:
         self._used += more
         return True
 
-    def lacking(self, more: Decimal) -> Decimal:
-        """What would have to be held in all for so much more."""
-        return self._used + more
+    def claim(self, more: Decimal) -> Decimal:
+        """Draw it although there is no room: nothing may be sent for it before what is answered is held in all. What
+        others claim meanwhile comes on top, and nobody draws until there is room for all."""
+        self._used += more
+        return self._used
+
+    def covered(self, held: Decimal) -> None:
+        """So much is held in all, or more."""
+        self.held = max(self.held, held)
 
     def ended(self, drawn: Decimal, cost: Decimal, tries: int) -> None:
         """A call is on record with that cost; what it has drawn beyond is there for others."""
