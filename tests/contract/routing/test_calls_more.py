@@ -378,3 +378,29 @@ async def test_a_quiet_week_is_looked_through_in_a_few_steps():
     now = play.desk.now()
     assert (begins[0], ends_at[-1]) == (now - timedelta(days=7), now - timedelta(seconds=LAG_S))
     assert len(looked.stretches) < 10
+
+
+class Busy(MemoryCalls):
+    """Calls came in the last two days: more than an hour of them is more than it can look through in time."""
+
+    def __init__(self, since: datetime) -> None:
+        super().__init__()
+        self.since = since
+
+    async def overdue(self, since: datetime, until: datetime, count: int) -> tuple[Call, ...]:
+        """See the port."""
+        if until > self.since and until - since > timedelta(hours=1):
+            raise Fault.of("governance_backend_down", "canceling statement due to statement timeout")
+        return await super().overdue(since, until, count)
+
+
+async def test_a_stretch_that_is_too_long_to_look_through_is_looked_at_in_shorter_ones():
+    """ATT-7: else all orphans behind quiet days would stay open for ever."""
+    play = call_stage()
+    ends, more, failed = EndOrphans(replace(play.desk, store=Busy(play.desk.now() - timedelta(days=2)))), True, 0
+    while more and failed < 100:
+        try:
+            more = await ends()
+        except Fault:
+            failed += 1
+    assert not more

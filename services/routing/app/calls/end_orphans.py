@@ -35,13 +35,14 @@ class EndOrphans:
         desk, settings = self._desk, self._desk.settings
         now = desk.now()
         since = self._seen or now - timedelta(seconds=settings.call_retention_s)
-        until = min(since + timedelta(seconds=self._slice_s), now - timedelta(seconds=LAG_S))
+        slice_s, self._slice_s = self._slice_s, SLICE_S  # also where it takes longer than the store permits
+        until = min(since + timedelta(seconds=slice_s), now - timedelta(seconds=LAG_S))
         if until <= since:
             return False
         began = desk.world.clock.monotonic()
         found = await desk.store.overdue(since, until, BATCH)
-        quick = desk.world.clock.monotonic() - began < QUICK_S
-        self._slice_s = min(LONGEST_SLICE_S, self._slice_s * 2) if quick else SLICE_S
+        if desk.world.clock.monotonic() - began < QUICK_S:
+            self._slice_s = min(LONGEST_SLICE_S, slice_s * 2)
         for call in found:
             await self._end(call, now)
         if len(found) < BATCH:
