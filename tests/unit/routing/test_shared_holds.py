@@ -129,19 +129,19 @@ async def test_a_call_under_way_keeps_its_hold() -> None:
         work.cancel()
 
 
-@pytest.mark.parametrize("in_time", [True, False])
-async def test_the_next_hold_has_room_for_twice_as_many(in_time: bool) -> None:
+@pytest.mark.parametrize(("served", "in_time"), [(FEWEST, True), (FEWEST, False), (FEWEST // 2 + 1, False)])
+async def test_the_next_hold_has_room_for_twice_as_many(served: int, in_time: bool) -> None:
     """COST-9: a Hold without room, or whose time is over, is closed and another taken; each call is paid by one."""
     async with serving(call_stage()) as play:
-        names = [f"c{number}" for number in range(FEWEST + 1)]
+        names = [f"c{number}" for number in range(served + 1)]
         await invoke(play, *names[:-1])
         if not in_time:
             play.clock.advance(SERVES_S)
             await walk(play)()
         await invoke(play, names[-1])
         first, second = [entry for entry in await entries(play) if entry.kind.value == "hold"]
-        assert second.held.cost == 2 * first.held.cost > 0
-        assert [(await record(play, name)).hold for name in names] == [first.hold_id] * FEWEST + [second.hold_id]
+        assert second.held.cost * FEWEST == 2 * served * first.held.cost > 0
+        assert [(await record(play, name)).hold for name in names] == [first.hold_id] * served + [second.hold_id]
         await close(play)
         assert await figures(play) == (await cost_of(play, *names), 0)
 

@@ -138,9 +138,9 @@ class CallHolds:
         """No call draws on it any more for the first time; it is settled with the last that has."""
         shared = self._current.pop(budget)
         self._closed.add(shared)
-        self._served[budget] = shared.calls
-        if shared.calls < FEWEST:
-            del self._served[budget]
+        self._served.pop(budget, None)
+        if 2 * shared.calls > FEWEST:
+            self._served[budget] = shared.calls
 
     async def _add(self, payment: "Payment", shared: SharedHold, more: Decimal, call: Call) -> None:
         """A later try costs more than was drawn for all of them. It is claimed before the ledger is asked: what others
