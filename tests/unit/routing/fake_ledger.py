@@ -26,7 +26,7 @@ from services.routing.ports.ledger import NoMoney, OpenHold
 
 class FakeLedger:
     """Implements `ports.ledger.Ledger`. `asked` counts questions; `away` answers none, and those to one that is `cut`
-    are cancelled from inside."""
+    are cancelled from inside. Whether a budget is limited is told once `gate` is open."""
 
     def __init__(self, clock: Clock) -> None:
         self.budgets = MemoryBudgets(clock)
@@ -34,6 +34,8 @@ class FakeLedger:
         self.away = self.cut = False
         self.wrong: list[tuple[str, str]] = []
         self.said: set[tuple[str, int]] = set()
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     def _ask(self) -> None:
         self.asked += 1
@@ -81,6 +83,7 @@ class FakeLedger:
     async def limited(self, budget: str) -> bool:
         """See the port."""
         self._ask()
+        await self.gate.wait()
         known = await self.budgets.get(budget)
         if known is None:
             raise Fault.of("not_found", f"there is no budget {budget}")

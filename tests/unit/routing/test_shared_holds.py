@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
+from libs.kernel.money import Money
 from services.cost_quote.domain.budgets import Amounts, ChangeAsk, Entry
 from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.routing.app.calls.call_desk import CallDesk
@@ -184,6 +185,27 @@ async def test_a_caller_who_leaves_before_there_is_a_place_keeps_no_hold_open() 
         await walk(play)()
         assert await told(play) == [("hold", 0), ("settle", 1)]
         assert await figures(play) == (await cost_of(play, "c1"), 0)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+async def test_a_caller_who_leaves_while_a_hold_is_looked_for_takes_none(limited: bool) -> None:
+    """COST-9, CAP-8: neither its share of what is opened by then, nor one of its own where money is limited."""
+    async with serving(call_stage()) as play:
+        await play.tasks.ledger.declare(MONTH, "t", "CNY", Money("CNY", Decimal(1000)) if limited else None, "a month")
+        play.tasks.ledger.gate.clear()
+        work = asyncio.ensure_future(play._invoke(request("c1", HELLO)))
+        for step in range(200):
+            await asyncio.sleep(0)
+            if step == 100:
+                work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        assert (await record(play, "c1")).tries == ()
+        play.tasks.ledger.gate.set()
+        await play.settled()
+        play.clock.advance(SERVES_S)
+        await walk(play)()
+        kinds = [kind for kind, _ in await told(play) if kind != "limit"]
+        assert kinds == ([] if limited else ["hold", "release"])
 
 
 async def test_a_budget_that_an_operator_limits_is_not_shared() -> None:

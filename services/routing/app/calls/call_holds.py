@@ -102,7 +102,8 @@ class CallHolds:
             known = self._current.get(purse.id)
             if known is not None and self._draws(payment, known, worst, tries):
                 return
-        await self._own(payment, catalog, call, inputs, decision)
+        if not payment.over:
+            await self._own(payment, catalog, call, inputs, decision)
 
     async def _open(self, purse: Purse, catalog: Catalog, worst: Decimal, tries: int) -> bool:
         begun = self._opening.get(purse.id)
