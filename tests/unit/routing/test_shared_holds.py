@@ -24,7 +24,7 @@ from services.routing.domain.calls.call import Call
 from services.routing.domain.catalog import Spend, Tenant
 from services.routing.domain.rounds import SelectionRound
 from services.routing.store.calls_memory import MemoryCalls
-from tests.unit.routing.call_stage import HELLO, CallStage, Then, call_stage, chat_catalog, request, serving
+from tests.unit.routing.call_stage import HELLO, CallStage, Then, call_stage, chat_catalog, chat_supply, request, serving
 
 BROKEN = Fault.of("provider_error", "the provider answered 500")
 MONTH = "tenant:t:month:2026-01-01:CNY"
@@ -293,6 +293,26 @@ async def test_two_that_add_at_once_are_both_held_for() -> None:
         assert await figures(play) == (0, 2 * 49)
         for each in work:
             each.cancel()
+
+
+async def test_what_was_paid_in_another_currency_is_booked_too() -> None:
+    """COST-9: the catalogue changes its currency between two tries: the first one's cost is booked where it was drawn,
+    the second one's under the call's own Hold, and each try once."""
+    dear = [chat_supply(name, charges_on_failure=True) for name in ("a/talk", "b/talk")]
+    async with serving(call_stage(chat_catalog(*dear))) as play:
+        play.quotes.pricing_away = RuntimeError("the quotes stand")
+        play.script("a/talk", Then(fault=BROKEN, after_s=5.0))
+        work = asyncio.ensure_future(play.invoke())
+        await reached(play)
+        play.catalog.revisions.append(replace(chat_catalog(*dear), revision=2, currency="USD"))
+        await work
+        await play.settled()
+        call = await record(play, "c1")
+        assert [str(item.cost) for item in call.tries] == [str(Money("CNY", Decimal(1))), str(Money("USD", Decimal(1)))]
+        assert call.hold == "call:c1"
+        await close(play)
+        assert await figures(play) == (1 + 7, 0)
+        assert sum([attempts for _, attempts in await told(play)]) == 2
 
 
 async def test_the_records_settle_what_a_dead_process_held() -> None:

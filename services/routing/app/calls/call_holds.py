@@ -159,7 +159,6 @@ class CallHolds:
         except Fault as fault:
             payment.own = before or fault.code != "budget_exhausted"
             raise
-        payment.leave()
 
     # --- The end ------------------------------------------------------------------------------------------------------
 
@@ -199,18 +198,14 @@ class Payment:
             return CALL + call_id
         return self.shared.id if self.shared is not None else ""
 
-    def leave(self) -> None:
-        """What it has drawn of a shared Hold is there for others: nothing was sent for it, or nothing in that money."""
-        shared, self.shared = self.shared, None
-        if shared is not None:
-            shared.ended(self.drawn, Decimal(0), 0)
-
     def kept(self, call: Call, on_record: bool) -> None:
-        """The call has ended; whether its record, as it is here, is known to be kept."""
+        """The call has ended; whether its record, as it is here, is known to be kept. Where it has one of its own too,
+        because the currency has changed, that counts its tries."""
         shared, self.shared = self.shared, None
         if shared is None:
             return
         if on_record or not call.tries:
-            shared.ended(self.drawn, spent_in(call.tries, shared.currency).amount, len(call.tries))
+            tries = 0 if self.own else len(call.tries)
+            shared.ended(self.drawn, spent_in(call.tries, shared.currency).amount, tries)
         else:
             shared.lost()
