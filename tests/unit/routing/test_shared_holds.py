@@ -8,8 +8,6 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from libs.faults.fault import Fault
 from libs.kernel.money import Money
@@ -18,13 +16,21 @@ from services.cost_quote.store.budgets_memory import MemoryBudgets
 from services.routing.app.calls.call_desk import CallDesk
 from services.routing.app.calls.call_holds import FEWEST, SERVES_S, CallHolds
 from services.routing.app.calls.end_orphans import EndOrphans
-from services.routing.app.calls.shared_hold import SharedHold
 from services.routing.app.settle_holds import SettleHolds
 from services.routing.domain.calls.call import Call
 from services.routing.domain.catalog import Spend, Tenant
 from services.routing.domain.rounds import SelectionRound
 from services.routing.store.calls_memory import MemoryCalls
-from tests.unit.routing.call_stage import HELLO, CallStage, Then, call_stage, chat_catalog, chat_supply, request, serving
+from tests.unit.routing.call_stage import (
+    HELLO,
+    CallStage,
+    Then,
+    call_stage,
+    chat_catalog,
+    chat_supply,
+    request,
+    serving,
+)
 
 BROKEN = Fault.of("provider_error", "the provider answered 500")
 MONTH = "tenant:t:month:2026-01-01:CNY"
@@ -390,34 +396,3 @@ async def test_a_ledger_that_was_put_back_is_asked_for_another_hold() -> None:
         await invoke(play, "c2")
         await close(play)
         assert await figures(play) == (await cost_of(play, "c2"), 0)
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(("draw", "add", "end", "lose")), st.integers(0, 40), st.integers(1, 4)), max_size=60
-)
-
-
-@given(held=st.integers(0, 100), tries=st.integers(0, 20), steps=STEPS)
-@pytest.mark.hypothesis
-def test_what_is_drawn_and_spent_is_held(held: int, tries: int, steps: list[tuple[str, int, int]]) -> None:
-    """COST-9: in whatever order, draws of calls under way and costs of ended ones come to no more than is held, as long
-    as no provider charges more than was drawn for it; what is spent is the sum of the costs."""
-    shared = SharedHold("calls:1", "CNY", Decimal(held), tries, 0.0)
-    under_way: list[Decimal] = []
-    costs = lost = Decimal(0)
-    for act, amount, most in steps:
-        if act == "draw" and shared.draw(Decimal(amount), most):
-            under_way.append(Decimal(amount))
-        elif act == "add" and under_way and shared.add(Decimal(amount)):
-            under_way[-1] += amount
-        elif act == "end" and under_way:
-            drawn = under_way.pop(0)
-            cost = min(drawn, Decimal(amount))
-            costs += cost
-            shared.ended(drawn, cost, 1)
-        elif act == "lose" and under_way:
-            lost += under_way.pop()
-            shared.lost()
-            assert not shared.sound
-        assert sum(under_way) + costs + lost == shared.claim(Decimal(0)) <= shared.held
-        assert (shared.spent, shared.open) == (costs, len(under_way))
