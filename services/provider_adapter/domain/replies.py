@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from libs.faults.fault import Fault
+from services.provider_adapter.domain.calls import Usage
 from services.provider_adapter.domain.exchange import HttpResponse, Phase, Reply
 from services.provider_adapter.domain.inputs import loaded
 from services.provider_adapter.domain.judgement import judge
@@ -29,6 +30,14 @@ def document(
 def refused(response: HttpResponse, phase: Phase, table: FaultTable, *, synchronous: bool = False) -> Fault:
     """The fault of an answer that is no success."""
     return judge(Reply.of(response), phase, table, answered_at(response), synchronous=synchronous)
+
+
+def answered_so(fault: Fault, usage: Usage | None) -> Fault:
+    """The same for a refusal that the model itself has said: it has read and written, and is charged for it. `answered`
+    is what it tells of that: `11/7`, tokens read and made; empty where it tells nothing."""
+    known = usage is not None and usage.input_tokens is not None
+    told = f"{usage.input_tokens}/{usage.output_tokens or 0}" if usage is not None and known else ""
+    return fault.replaced(metadata={**fault.metadata, "answered": told})
 
 
 def answered_at(response: HttpResponse) -> datetime:

@@ -11,7 +11,7 @@ from services.provider_adapter.domain.events import Event, EventReader, TooLong
 from services.provider_adapter.domain.exchange import Broken, HttpResponse, Phase, Reply
 from services.provider_adapter.domain.fields import LIMIT
 from services.provider_adapter.domain.judgement import judge
-from services.provider_adapter.domain.replies import answered_at, refused
+from services.provider_adapter.domain.replies import answered_at, answered_so, refused
 from services.provider_adapter.domain.table import FaultTable
 
 _CUT, _SILENT = "the stream ended before its last event", "the stream ended without a word"
@@ -61,7 +61,7 @@ class EventStream(ABC):
         for event in (*reversed(self._refused.values()), self._last) if not self.spoke else ():
             fault = self.refusal(event)
             if event and fault.code != "malformed_reply":
-                return fault
+                return answered_so(fault, self.told.usage) if event in self._refused.values() else fault
         fault = judge(reply, Phase.STREAM, self.table, answered_at(HttpResponse(200, self._headers)))
         return fault.replaced(metadata={"evidence": _SILENT if self.ended else _CUT})
 
@@ -70,7 +70,7 @@ class EventStream(ABC):
         another may still speak, it is an output like any other, as in an answer that comes whole."""
         self._refused[index] = data
         if len(self._refused) >= wanted:
-            raise self.refusal(data)
+            raise answered_so(self.refusal(data), self.told.usage)
 
     def has_refused(self, index: int) -> bool:
         """Whether `refuses` was told of that choice."""

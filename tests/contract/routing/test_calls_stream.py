@@ -129,6 +129,26 @@ async def test_a_moderation_refusal_in_a_stream(play: CallStage, begun: bool):
     assert play.health.outcomes == {}
 
 
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("answered, charged", [("10/6", True), ("", True), (None, False)])
+async def test_what_was_used_for_a_refusal_is_settled(
+    play: CallStage, streamed: bool, answered: str | None, charged: bool
+):
+    """SYN-8, COST-9: one that the model has said costs what it tells, or else what it has surely read; one of a request
+    that no model has seen costs nothing."""
+    told = {} if answered is None else {"answered": answered}
+    play.script("a/talk", Then(fault=Fault.of("content_rejected", "I cannot help with this one.", metadata=told)))
+    fault = (await play.stream()).fault if streamed else await play.refused()
+    assert fault is not None
+    assert fault.code == "content_rejected"
+    found = (await play.call()).attempts[0]
+    assert (found.cost.nanos > 0, found.possible_charge) == (charged, charged)
+    assert answered != "10/6" or found.cost.nanos == 160_000_000
+    await play.desk.holds.settle_shared(everything=True)
+    [(_, spent, held)] = await play.tasks.ledger.figures()
+    assert (spent, held) == (found.cost.nanos / 1e9, 0)
+
+
 async def test_a_caller_who_leaves_ends_the_stream(play: CallStage):
     """SYN-8, CAP-8: the provider's stream is ended, the slot is free, and what was made until then is settled."""
     play.script("a/talk", Then(chunks=(*WORDS, chunk(" How are you?")), apart_s=1.0))

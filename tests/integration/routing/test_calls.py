@@ -170,6 +170,22 @@ async def test_a_stream_that_is_cut_ends_honestly(talk: Stack) -> None:
     assert told.attempts[0].cost.nanos > 0
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_refusal_that_the_model_has_said_is_paid_for(talk: Stack, streamed: bool) -> None:
+    """SYN-8, COST-9: it was asked once, and what it read and said for its refusal is on the record."""
+    await talk.script({"refusal": "I cannot help with this one."}, account="lumen")
+    with pytest.raises(Fault) as caught:
+        async with faults_from_rpc():
+            await (listen(talk, []) if streamed else talk.routing.Invoke(asked("c1"), timeout=CALL_S))
+    assert (caught.value.code, await posts(talk)) == ("content_rejected", 1)
+    cost = money_from_proto((await record(talk, "c1")).attempts[0].cost)
+    assert cost is not None
+    used = (await talk.submissions())[-1]["usage"]
+    dollars = (Decimal(150) * used["prompt_tokens"] + Decimal(600) * used["completion_tokens"]) / 1_000_000
+    whole = Money("CNY", dollars * 7).rounded().amount
+    assert whole / 2 < cost.amount <= whole if streamed else cost.amount == whole  # a stream is ended before it tells
+
+
 async def test_many_at_once_keep_to_the_slots(talk: Stack) -> None:
     """CAP-1, SYN-2, SYN-4: forty calls over twelve slots are all served, each by one request, and nothing is leaked."""
     answers = await asyncio.gather(*(talk.routing.Invoke(asked(f"c{n}"), timeout=CALL_S) for n in range(40)))

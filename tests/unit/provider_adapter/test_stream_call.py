@@ -222,6 +222,7 @@ async def test_what_only_refuses_is_a_refusal_of_the_request(choices: int, event
     fault = await listener.hear()
     assert isinstance(fault, Fault)
     assert (fault.code, listener.chunks) == ("content_rejected", [])
+    assert fault.metadata["answered"] == ""
 
 
 @pytest.mark.parametrize("events", [REFUSED + SPOKEN, SPOKEN[:1] + REFUSED + SPOKEN[1:]])

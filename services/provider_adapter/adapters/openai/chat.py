@@ -14,7 +14,7 @@ from services.provider_adapter.domain.exchange import HttpResponse, Phase
 from services.provider_adapter.domain.fields import unknown_fields
 from services.provider_adapter.domain.inputs import holds, loaded, raw_fields
 from services.provider_adapter.domain.job import Job
-from services.provider_adapter.domain.replies import document, list_of, object_of, refused, text_of
+from services.provider_adapter.domain.replies import answered_so, document, list_of, object_of, refused, text_of
 from services.provider_adapter.domain.streams import EventStream
 
 PATH = "/chat/completions"
@@ -44,7 +44,8 @@ def parse(response: HttpResponse, dialect: Dialect) -> Answered:
     if body.get("error") or not choices or not all(isinstance(choice.get("message"), Mapping) for choice in choices):
         raise refused(response, Phase.SUBMIT, dialect.table, synchronous=True)
     if all(_only_refuses(choice["message"], choice.get("finish_reason")) for choice in choices):
-        raise refused(response, Phase.SUBMIT, dialect.table, synchronous=True)
+        fault = refused(response, Phase.SUBMIT, dialect.table, synchronous=True)
+        raise answered_so(fault, usage_of(body.get("usage")))
     report = Report(
         usage=usage_of(body.get("usage")),
         finish_reason=text_of(choices[0].get("finish_reason")),

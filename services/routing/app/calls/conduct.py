@@ -211,6 +211,7 @@ class Conduct:
     def failed(self, started: Started, fault: Fault, used: Usage | None = None) -> None:
         """The try failed. Returns where another may follow; else raises the Fault with which the call ends. `used`
         estimates what it had used; it is there when the first token had come, and then nothing can follow."""
+        used = used or settle_call.used_in_refusal(fault, self.estimate(started, 1))
         failure, begun = failure_of(fault), used is not None
         follows = self.budget.after(failure, self.kind, self.sync, begun)
         now_ns = self.desk.now_ns()

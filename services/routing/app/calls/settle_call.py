@@ -101,6 +101,16 @@ def told_to_health(fault: Fault) -> Failure:
     return failure_of(Fault.of(code if evidence.startswith("status") else "provider_timeout", fault.message))
 
 
+def used_in_refusal(fault: Fault, estimate: Usage) -> Usage | None:
+    """What was used for a refusal that the model itself has said, by its own word or else the estimate; None for any
+    other fault (SYN-8)."""
+    told = fault.metadata.get("answered")
+    if told is None:
+        return None
+    read, _, made = told.partition("/")
+    return Usage(input_tokens=int(read), output_tokens=int(made)) if read.isdecimal() and made.isdecimal() else estimate
+
+
 def cost_of_failed(ended: Try, fault: Fault, supply: Supply) -> Money | None:
     """What a failed try has cost; None where nobody knows."""
     if fault.category is Category.UNKNOWN:
