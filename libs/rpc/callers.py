@@ -63,6 +63,7 @@ _BY_SERVICE: Mapping[str, Mapping[str, frozenset[str]]] = {
         "InvokeStream": _EDGE,
         "GetCall": _EDGE,
         "ListCalls": _EDGE,
+        "TenantBudget": _RUNS,
         "RaiseAlert": _RUNS,
         "ListAlerts": _EDGE,
         "AcknowledgeAlert": _EDGE,

@@ -12,7 +12,7 @@ from services.runs.domain.judging import Facts
 from services.runs.domain.memos import Memo
 from services.runs.domain.plan import Plan, Spec
 from services.runs.domain.run import Artifact, Draft, Event, Node, Order, Run, RunState
-from services.runs.domain.task_view import Estimate, Held, HeldMinutes, Level, Refused, Settled, TaskView
+from services.runs.domain.task_view import Estimate, Held, HeldMinutes, Level, Quota, Refused, Settled, TaskView
 
 
 class Runs(Protocol):
@@ -143,6 +143,10 @@ class Routing(Protocol):
 
         Raises the Fault that would keep it from ever being served.
         """
+        ...
+
+    async def quota(self, tenant: str, at: datetime) -> Quota | None:
+        """The budget of that tenant's period, which is there by then; None where it has no quota of money."""
         ...
 
     async def submit(self, plan: Plan, run: Run, node: Node) -> None:

@@ -25,7 +25,7 @@ from libs.rpc.server import RpcServer
 from libs.telemetry.metrics import Metrics
 from pointsman.capacity.v1.capacity_service_pb2_grpc import add_CapacityServiceServicer_to_server
 from pointsman.health.v1.health_service_pb2_grpc import add_HealthServiceServicer_to_server
-from pointsman.routing.v1 import routing_service_pb2, task_pb2
+from pointsman.routing.v1 import routing_service_pb2, task_pb2, tenant_budget_pb2
 from pointsman.routing.v1.catalog_service_pb2_grpc import add_CatalogServiceServicer_to_server
 from pointsman.routing.v1.routing_service_pb2_grpc import add_RoutingServiceServicer_to_server
 from services.cost_quote import compose as cost_quote_compose
@@ -63,6 +63,10 @@ class OpenRouting(FakeRouting):
         named = {"id": request.request_id, "run_id": request.run_id, "tenant": request.tenant}
         task = task_pb2.Task(**named, state=ended, revision=1)
         return routing_service_pb2.SubmitTaskResponse(task=self.tasks.setdefault(task.id, task))
+
+    async def TenantBudget(self, request: Any, context: Any) -> Any:
+        """No quota."""
+        return tenant_budget_pb2.TenantBudgetResponse()
 
     async def PauseTasks(self, request: Any, context: Any) -> Any:
         """Held."""

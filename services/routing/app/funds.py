@@ -86,6 +86,21 @@ class Funds:
         worst = worst_cost(inputs, decision, attempts)
         await self._take(catalog, call.tenant, CALL + call.id, call.created_at, worst, needed, attempts)
 
+    async def quota_for(self, catalog: Catalog, tenant: str, came_at: datetime) -> Purse | None:
+        """The budget that limits what a tenant may spend in that period, declared; None without a quota of money."""
+        purse = purse_of(catalog, tenant, came_at)
+        if purse.limit is None:
+            return None
+        await self._known(catalog, purse)
+        try:
+            await self._ledger.limited(purse.id)
+        except Fault as fault:
+            if fault.code != "not_found":
+                raise
+            self._declared.pop(purse.id, None)  # the ledger's database was put back to a time before
+            await self._known(catalog, purse)
+        return purse
+
     async def open_shared(self, catalog: Catalog, purse: Purse, hold: str, cost: Money, attempts: int) -> bool:
         """A Hold that many calls will draw on; False, and there is none, where their budget limits anything."""
         await self._known(catalog, purse)

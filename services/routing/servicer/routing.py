@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from pointsman.routing.v1 import restore_pb2
+from pointsman.routing.v1 import restore_pb2, tenant_budget_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceServicer
 from services.routing.app.acknowledge_alert import acknowledge_alert
@@ -106,6 +106,16 @@ class RoutingServicer(CallServicer, RoutingServiceServicer):
         else:
             count = await declare_restored(self._desk, backup_at)
         return restores.answer_to_proto(self._desk.restores, count)
+
+    async def TenantBudget(
+        self, request: tenant_budget_pb2.TenantBudgetRequest, context: Any
+    ) -> tenant_budget_pb2.TenantBudgetResponse:
+        """The budget that limits what a tenant may spend."""
+        tenant, came_at = wire.tenant_and_time_from_proto(request)
+        purse = await self._desk.funds.quota_for(await self._desk.catalog.current(), tenant, came_at)
+        if purse is None:
+            return tenant_budget_pb2.TenantBudgetResponse()
+        return tenant_budget_pb2.TenantBudgetResponse(budget_id=purse.id, currency=purse.currency)
 
     async def ListAlerts(self, request: pb.ListAlertsRequest, context: Any) -> pb.ListAlertsResponse:
         """Alerts, the worst consequence first."""

@@ -1,9 +1,11 @@
 """Tasks, Attempts, Selections and alerts."""
 
+from datetime import datetime
+
 from libs.faults.fault import Fault
 from libs.rpc.paging import LARGEST_PAGE, page_size
 from libs.rpc.values import money_to_proto, struct_from, struct_to_dict, time_from_proto, time_to_proto
-from pointsman.routing.v1 import routing_service_pb2, task_pb2
+from pointsman.routing.v1 import routing_service_pb2, task_pb2, tenant_budget_pb2
 from services.routing.app.submit_task import Submission
 from services.routing.domain.decision import Decision, Fate, Inputs
 from services.routing.domain.estimate import Estimate
@@ -84,6 +86,18 @@ def task_ids_from_proto(message: routing_service_pb2.PauseTasksRequest) -> tuple
         problem = f"names {len(message.task_ids)} tasks; at most {LARGEST_PAGE} at once, the others by another call"
         raise Fault.invalid(("/task_ids", problem))
     return tuple(dict.fromkeys(message.task_ids))
+
+
+def tenant_and_time_from_proto(message: tenant_budget_pb2.TenantBudgetRequest) -> tuple[str, datetime]:
+    """Whose budget, and a time in its period. Fault `validation_failed`."""
+    try:
+        came_at = time_from_proto(message.origin_time) if message.HasField("origin_time") else None
+    except (OverflowError, ValueError):
+        raise Fault.invalid(("/origin_time", "is a time that no calendar has")) from None
+    missing = [name for name, said in (("tenant", message.tenant), ("origin_time", came_at)) if not said]
+    if missing or came_at is None:
+        raise Fault.invalid(*((f"/{name}", "is required") for name in missing))
+    return message.tenant, came_at
 
 
 def task_to_proto(task: Task) -> task_pb2.Task:

@@ -1,18 +1,21 @@
 """Check a production: everything that can be known of it before anything of it exists, in one answer (RUN-3).
 
 Laws of this file:
+- the budget of a production hangs below its tenant's quota of money, if there is one: it is no way around it (AUTH-2);
 - what is wrong with the document keeps nobody from asking about the models and the budget that it does name;
 - what expressions will give is known only later: it is judged when a node begins.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from libs.faults.fault import Fault
 from services.runs.app.judge_orders import Answer, is_away, judged
 from services.runs.domain.expressions import Malformed, expressions
-from services.runs.domain.plan import Kind, Plan
+from services.runs.domain.money import evades
+from services.runs.domain.plan import Kind, Plan, PlanBudget
 from services.runs.domain.reading.fields import ROOT, pointer_to
 from services.runs.domain.reading.production import Reading, read_document
 from services.runs.domain.run import Order
@@ -22,22 +25,51 @@ ANY_PICTURE = {"image": {"artifact": "0" * 64}, "task": "recognize_text"}
 """What a reader of text is asked about beforehand: that it reads pictures, whichever."""
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A sound document. `parent`: the budget of its tenant's quota that its own hangs below, "" = as it says."""
+
+    plan: Plan
+    parent: str = ""
+
+
 async def check_production(
-    routing: Routing, budgets: Budgets, tenant: str, run_id: str, production: Mapping[str, Any]
-) -> Plan:
+    routing: Routing, budgets: Budgets, tenant: str, run_id: str, production: Mapping[str, Any], now: datetime
+) -> Checked:
     """The Plan of a sound document. Fault `validation_failed` with everything that is wrong, each by its JSON pointer:
     its structure, its models, its budget. A Fault of whoever is asked is passed on if nothing else is wrong."""
     reading = read_document(production)
     faults = list(reading.faults)
+    parent = ""
     try:
         async for fault in _known_elsewhere(routing, budgets, tenant, run_id, reading):
             faults.append(fault)
+        if reading.budget is not None:
+            parent = await _quota(routing, tenant, reading.budget, now, faults)
     except Fault:
         if not faults:
             raise
     if faults or reading.plan is None:
         raise Fault.invalid(*dict.fromkeys(faults))
-    return reading.plan
+    return Checked(reading.plan, parent)
+
+
+async def _quota(
+    routing: Routing, tenant: str, budget: PlanBudget, now: datetime, faults: list[tuple[str, str]]
+) -> str:
+    """The budget that this one hangs below because of its tenant's quota; adds what is wrong with it to `faults`."""
+    quota = await routing.quota(tenant, now)
+    if quota is None:
+        return ""
+    if evades(budget.parent, quota):
+        remedy = f"leave it out, and the production hangs below {quota.budget_id}"
+        faults.append((f"{ROOT}/budget/parent", f"is no operator's budget, and the tenant has a quota: {remedy}"))
+    elif budget.parent in ("", quota.budget_id):
+        if budget.currency not in ("", quota.currency):
+            said = f"the tenant's quota counts in {quota.currency}: write {quota.currency}, and amounts in it"
+            faults.append((f"{ROOT}/budget/currency", said))
+        return quota.budget_id
+    return ""
 
 
 async def _known_elsewhere(

@@ -162,7 +162,7 @@ class Hands:
         if plan.budget is not None and not plan.single:
             spec = plan.spec(node.id)
             budget_id = f"{run.budget_id}/{node.id}"
-            await self._budgets.make(run.budget_id, plan.budget.parent, run.tenant, plan)
+            await self._budgets.make(run.budget_id, run.budget_parent or plan.budget.parent, run.tenant, plan)
             await self._budgets.make_node(budget_id, run.budget_id, run.tenant, spec, plan.budget.currency)
         try:
             return await self._budgets.hold(node.task_id, budget_id, cost, attempts, f"{run.id}/{node.id}")

@@ -55,7 +55,7 @@ class Minutes:
     async def _ask(self, plan: Plan, run: Run, act: Act, count: int) -> HeldMinutes | Refused:
         assert plan.budget is not None, "where nothing is counted no question is due"
         budget_id = f"{run.budget_id}/{act.node}"
-        await self._budgets.make(run.budget_id, plan.budget.parent, run.tenant, plan)
+        await self._budgets.make(run.budget_id, run.budget_parent or plan.budget.parent, run.tenant, plan)
         spec = plan.spec(act.node)
         await self._budgets.make_node(budget_id, run.budget_id, run.tenant, spec, plan.budget.currency)
         subject = f"{run.id}/{act.node}"

@@ -53,6 +53,7 @@ def created(run: Run) -> Drafts:
         "labels": dict(run.labels),
         "tenant": run.tenant,
         "budget_id": run.budget_id,
+        **({"budget_parent": run.budget_parent} if run.budget_parent else {}),
         "nodes": list(run.nodes),
         "node_list": [
             {"id": node.id, "kind": node.kind, **({"task_id": node.task_id} if node.task_id else {})}

@@ -105,6 +105,7 @@ def born(run_id: str, data: Data, at: datetime) -> Run:
         labels=data["labels"],
         production=data.get("production"),
         budget_id=data.get("budget_id", ""),
+        budget_parent=data.get("budget_parent", ""),
     )
 
 

@@ -8,10 +8,13 @@ from services.runs.domain.ending import deadline_of
 from services.runs.domain.merging import changed
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Node, Order, Run
-from services.runs.domain.task_view import Estimate
+from services.runs.domain.task_view import Estimate, Quota
 
 OPERATORS_TENANT = "default"
 """Whose the admin key is (AUTH-1)."""
+
+LEDGERS_OWN = ("tenant:", "run:")
+"""How the ids begin of budgets that nobody declares."""
 
 
 def may_spend(owner: str, tenant: str) -> bool:
@@ -21,6 +24,12 @@ def may_spend(owner: str, tenant: str) -> bool:
     all of them. Budgets of tenants may stand below it.
     """
     return tenant == (owner or OPERATORS_TENANT)
+
+
+def evades(budget_id: str, quota: Quota | None) -> bool:
+    """Whether a budget that a caller names would spend beside a tenant's quota: one of the ledger's own, of another
+    period or of another production. An operator's is there because an operator decided so."""
+    return quota is not None and budget_id != quota.budget_id and budget_id.startswith(LEDGERS_OWN)
 
 
 def order_of(plan: Plan, run: Run, node: Node) -> Order:

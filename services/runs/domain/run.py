@@ -333,6 +333,7 @@ class Run:
     production: Mapping[str, Any] | None = None
     """The document; None for a single generation."""
     budget_id: str = ""
+    budget_parent: str = ""  # of its tenant's quota when it came to be; "" = what the document names, or none
     commands: tuple[str, ...] = ()
     """Ids of the commands that were applied, newest last (RUN-8)."""
     steering: tuple[Steering, ...] = ()
@@ -344,8 +345,7 @@ class Run:
     """Questions that wait for minutes, by id."""
     reserved: Mapping[str, Reserved] = field(default_factory=dict)
     """By question: minutes that are held, until they are booked or free again."""
-    review_minutes: int = 0
-    """Booked so far."""
+    review_minutes: int = 0  # booked so far
     raising: tuple[Raising, ...] = ()
     """Decided, in order; no Hold is asked for before these are done."""
     decided_at: tuple[datetime, ...] = ()

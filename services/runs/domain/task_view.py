@@ -65,6 +65,14 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """What a tenant may spend in a period: the budget that counts it, and its currency."""
+
+    budget_id: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """Money was found. `soft`: budgets whose soft limit was reached by it; `past_soft`: those at or beyond theirs."""
 

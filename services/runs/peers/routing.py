@@ -1,16 +1,18 @@
 """Routing over its stub."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from libs.rpc.faulting import faulting
 from libs.rpc.values import stamp_of
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub
+from pointsman.routing.v1.tenant_budget_pb2 import TenantBudgetRequest
 from services.runs.domain.money import order_of
 from services.runs.domain.plan import Plan
 from services.runs.domain.run import Node, Order, Run
-from services.runs.domain.task_view import Estimate, TaskView
+from services.runs.domain.task_view import Estimate, Quota, TaskView
 from services.runs.domain.urgency import urgency
 from services.runs.wire import runs as wire
 
@@ -34,6 +36,13 @@ class RoutingPeer:
         request.run_id = run_id
         reply = await self._stub.SubmitTask(request, timeout=TIMEOUT_S)
         return wire.estimate_from_proto(reply.estimate)
+
+    @faulting
+    async def quota(self, tenant: str, at: datetime) -> Quota | None:
+        """See the port."""
+        request = TenantBudgetRequest(tenant=tenant, origin_time=stamp_of(at))
+        reply = await self._stub.TenantBudget(request, timeout=TIMEOUT_S)
+        return Quota(reply.budget_id, reply.currency) if reply.budget_id else None
 
     @faulting
     async def submit(self, plan: Plan, run: Run, node: Node) -> None:

@@ -62,7 +62,8 @@ class RunsServicer(RunsServiceServicer):
         production = wire.production_from_proto(request)
         if request.validate_only and production is not None:
             desk, run_id = self._desk, self._desk.world.ids.ulid()
-            await check_production(desk.routing, desk.budgets, request.tenant, run_id, production)
+            now = desk.world.clock.now()
+            await check_production(desk.routing, desk.budgets, request.tenant, run_id, production, now)
             return pb.CreateRunResponse()
         run, replayed = await create_run(
             self._desk.runs,

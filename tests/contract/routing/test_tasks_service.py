@@ -16,6 +16,7 @@ from libs.rpc.values import time_to_proto
 from pointsman.routing.v1 import alert_pb2, task_pb2
 from pointsman.routing.v1 import routing_service_pb2 as pb
 from pointsman.routing.v1.routing_service_pb2_grpc import RoutingServiceStub, add_RoutingServiceServicer_to_server
+from pointsman.routing.v1.tenant_budget_pb2 import TenantBudgetRequest
 from services.routing.app.hear_late import hear_late
 from services.routing.domain.decision import HealthView
 from services.routing.domain.refusals import HealthCause
@@ -332,3 +333,12 @@ async def test_tasks_are_paused_and_go_on(door: Door):
     many = pb.PauseTasksRequest(task_ids=[f"t{number}" for number in range(1001)], paused=True)
     refused = await door.refused("PauseTasks", many)
     assert [item.pointer for item in refused.errors] == ["/task_ids"]
+
+
+async def test_the_budget_of_a_tenants_period_is_told(door: Door):
+    """AUTH-2: none where there is no quota; whose and when must be said."""
+    now = time_to_proto(door.play.clock.now())
+    told = await door.call("TenantBudget", TenantBudgetRequest(tenant="t", origin_time=now))
+    assert (told.budget_id, told.currency) == ("", "")
+    refused = await door.refused("TenantBudget", TenantBudgetRequest())
+    assert [item.pointer for item in refused.errors] == ["/tenant", "/origin_time"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ from services.runs.domain.run import Artifact, Failure, Node, Order, Run
 from services.runs.domain.task_view import (
     AttemptView,
     Estimate,
+    Quota,
     TaskView,
 )
 
@@ -55,6 +57,10 @@ class FakeRouting:
     prices: list[Money] = field(default_factory=list)
     """What one attempt costs the next times that somebody asks; then, and without any, one unit."""
     unpriced: set[str] = field(default_factory=set)
+    quotas: dict[str, Quota] = field(default_factory=dict)
+    """By tenant: the budget of its period."""
+    mute: Fault | None = None
+    """What every question about a quota raises, if anything."""
     validated: list[tuple[Order, str]] = field(default_factory=list)
     """Every (order, Supply) that was asked about."""
     during_submit: Callable[[], Awaitable[None]] | None = None
@@ -80,6 +86,12 @@ class FakeRouting:
         if order.model in self.unpriced:
             return Estimate(None, 2, f"no supply of {order.model} has a price")
         return Estimate((self.prices.pop(0) if self.prices else PRICE) * 2, 2)
+
+    async def quota(self, tenant: str, at: datetime) -> Quota | None:
+        """What the test says."""
+        if self.mute is not None:
+            raise self.mute
+        return self.quotas.get(tenant)
 
     async def submit(self, plan: Plan, run: Run, node: Node) -> None:
         """Note the Task; the same one twice is one."""

@@ -6,6 +6,7 @@ import warnings
 from pointsman.routing.v1 import call_list_pb2 as pointsman_dot_routing_dot_v1_dot_call__list__pb2
 from pointsman.routing.v1 import restore_pb2 as pointsman_dot_routing_dot_v1_dot_restore__pb2
 from pointsman.routing.v1 import routing_service_pb2 as pointsman_dot_routing_dot_v1_dot_routing__service__pb2
+from pointsman.routing.v1 import tenant_budget_pb2 as pointsman_dot_routing_dot_v1_dot_tenant__budget__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -116,6 +117,11 @@ class RoutingServiceStub:
                 '/pointsman.routing.v1.RoutingService/ListCalls',
                 request_serializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsRequest.SerializeToString,
                 response_deserializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsResponse.FromString,
+                _registered_method=True)
+        self.TenantBudget = channel.unary_unary(
+                '/pointsman.routing.v1.RoutingService/TenantBudget',
+                request_serializer=pointsman_dot_routing_dot_v1_dot_tenant__budget__pb2.TenantBudgetRequest.SerializeToString,
+                response_deserializer=pointsman_dot_routing_dot_v1_dot_tenant__budget__pb2.TenantBudgetResponse.FromString,
                 _registered_method=True)
         self.ListAlerts = channel.unary_unary(
                 '/pointsman.routing.v1.RoutingService/ListAlerts',
@@ -252,6 +258,14 @@ class RoutingServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TenantBudget(self, request, context):
+        """The budget below which a tenant's productions hang: that of the period, declared as the catalogue says; empty for a
+        tenant without a quota of money. Asking again is harmless.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListAlerts(self, request, context):
         """Alerts for operators: open ones first, the worst consequence first, then the newest.
         """
@@ -356,6 +370,11 @@ def add_RoutingServiceServicer_to_server(servicer, server):
                     servicer.ListCalls,
                     request_deserializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsRequest.FromString,
                     response_serializer=pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsResponse.SerializeToString,
+            ),
+            'TenantBudget': grpc.unary_unary_rpc_method_handler(
+                    servicer.TenantBudget,
+                    request_deserializer=pointsman_dot_routing_dot_v1_dot_tenant__budget__pb2.TenantBudgetRequest.FromString,
+                    response_serializer=pointsman_dot_routing_dot_v1_dot_tenant__budget__pb2.TenantBudgetResponse.SerializeToString,
             ),
             'ListAlerts': grpc.unary_unary_rpc_method_handler(
                     servicer.ListAlerts,
@@ -806,6 +825,33 @@ class RoutingService:
             '/pointsman.routing.v1.RoutingService/ListCalls',
             pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsRequest.SerializeToString,
             pointsman_dot_routing_dot_v1_dot_call__list__pb2.ListCallsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TenantBudget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/pointsman.routing.v1.RoutingService/TenantBudget',
+            pointsman_dot_routing_dot_v1_dot_tenant__budget__pb2.TenantBudgetRequest.SerializeToString,
+            pointsman_dot_routing_dot_v1_dot_tenant__budget__pb2.TenantBudgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

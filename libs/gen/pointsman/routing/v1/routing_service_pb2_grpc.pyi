@@ -8,6 +8,7 @@ from grpc import aio as _aio
 from pointsman.routing.v1 import call_list_pb2 as _call_list_pb2
 from pointsman.routing.v1 import restore_pb2 as _restore_pb2
 from pointsman.routing.v1 import routing_service_pb2 as _routing_service_pb2
+from pointsman.routing.v1 import tenant_budget_pb2 as _tenant_budget_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -71,6 +72,10 @@ class RoutingServiceStub:
     """One synchronous call with its tries and the reasons of its choices."""
     ListCalls: _grpc.UnaryUnaryMultiCallable[_call_list_pb2.ListCallsRequest, _call_list_pb2.ListCallsResponse]
     """Synchronous calls that have ended, the newest end first."""
+    TenantBudget: _grpc.UnaryUnaryMultiCallable[_tenant_budget_pb2.TenantBudgetRequest, _tenant_budget_pb2.TenantBudgetResponse]
+    """The budget below which a tenant's productions hang: that of the period, declared as the catalogue says; empty for a
+    tenant without a quota of money. Asking again is harmless.
+    """
     ListAlerts: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]
     """Alerts for operators: open ones first, the worst consequence first, then the newest."""
     RaiseAlert: _grpc.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]
@@ -121,6 +126,10 @@ class RoutingServiceAsyncStub(RoutingServiceStub):
     """One synchronous call with its tries and the reasons of its choices."""
     ListCalls: _aio.UnaryUnaryMultiCallable[_call_list_pb2.ListCallsRequest, _call_list_pb2.ListCallsResponse]  # type: ignore[assignment]
     """Synchronous calls that have ended, the newest end first."""
+    TenantBudget: _aio.UnaryUnaryMultiCallable[_tenant_budget_pb2.TenantBudgetRequest, _tenant_budget_pb2.TenantBudgetResponse]  # type: ignore[assignment]
+    """The budget below which a tenant's productions hang: that of the period, declared as the catalogue says; empty for a
+    tenant without a quota of money. Asking again is harmless.
+    """
     ListAlerts: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.ListAlertsRequest, _routing_service_pb2.ListAlertsResponse]  # type: ignore[assignment]
     """Alerts for operators: open ones first, the worst consequence first, then the newest."""
     RaiseAlert: _aio.UnaryUnaryMultiCallable[_routing_service_pb2.RaiseAlertRequest, _routing_service_pb2.RaiseAlertResponse]  # type: ignore[assignment]
@@ -264,6 +273,16 @@ class RoutingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_call_list_pb2.ListCallsResponse, _abc.Awaitable[_call_list_pb2.ListCallsResponse]]:
         """Synchronous calls that have ended, the newest end first."""
+
+    @_abc_1.abstractmethod
+    def TenantBudget(
+        self,
+        request: _tenant_budget_pb2.TenantBudgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tenant_budget_pb2.TenantBudgetResponse, _abc.Awaitable[_tenant_budget_pb2.TenantBudgetResponse]]:
+        """The budget below which a tenant's productions hang: that of the period, declared as the catalogue says; empty for a
+        tenant without a quota of money. Asking again is harmless.
+        """
 
     @_abc_1.abstractmethod
     def ListAlerts(
