@@ -9,6 +9,7 @@ from libs.blobs.opening import blobs_address
 from libs.host.hints import hints_on
 
 PREFIX = "ROUTING_"
+LEAST_RETENTION_S = 3600.0
 CAPACITY_TTL_MAX = "POINTSMAN_CAPACITY_TTL_MAX_S"
 SHARED = {"capacity_ttl_max_s": CAPACITY_TTL_MAX, "reconcile_settle_s": "POINTSMAN_RECONCILE_SETTLE_S"}
 """Fields that are one setting with that of another context."""
@@ -114,8 +115,9 @@ class Settings:
                 "settle_window_s and look_fresh_s must be from 0 to 1: slots and looks would be of yesterday",
             ),
             (
-                self.call_retention_s >= 2 * self.capacity_ttl_max_s,
-                f"call_retention_s must be twice {CAPACITY_TTL_MAX} at least, or calls are forgotten while they run",
+                self.call_retention_s >= max(LEAST_RETENTION_S, 2 * self.capacity_ttl_max_s),
+                f"call_retention_s must be twice {CAPACITY_TTL_MAX} and {LEAST_RETENTION_S:g} s at least, or calls are "
+                "forgotten while they run, or before what a dead process held for them is settled",
             ),
             (
                 self.capacity_ttl_s <= self.capacity_ttl_max_s,

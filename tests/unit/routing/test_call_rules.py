@@ -250,7 +250,7 @@ def test_a_policy_is_read_with_its_defaults():
     [
         ({"settle_window_s": 2.0}, "settle_window_s and look_fresh_s"),
         ({"look_fresh_s": -0.1}, "settle_window_s and look_fresh_s"),
-        ({"call_retention_s": 200.0}, "call_retention_s must be twice POINTSMAN_CAPACITY_TTL_MAX_S"),
+        ({"call_retention_s": 3599.0}, "call_retention_s must be twice POINTSMAN_CAPACITY_TTL_MAX_S and 3600 s"),
     ],
 )
 def test_a_process_refuses_settings_that_break_a_promise(changes: dict[str, float], reason: str):
