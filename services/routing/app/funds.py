@@ -91,19 +91,19 @@ class Funds:
         purse = purse_of(catalog, tenant, came_at)
         if purse.limit is None:
             return None
-        await self._known(catalog, purse)
+        await self._ensure_declared(catalog, purse)
         try:
             await self._ledger.limited(purse.id)
         except Fault as fault:
             if fault.code != "not_found":
                 raise
             self._declared.pop(purse.id, None)  # the ledger's database was put back to a time before
-            await self._known(catalog, purse)
+            await self._ensure_declared(catalog, purse)
         return purse
 
     async def open_shared(self, catalog: Catalog, purse: Purse, hold: str, cost: Money, attempts: int) -> bool:
         """A Hold that many calls will draw on; False, and there is none, where their budget limits anything."""
-        await self._known(catalog, purse)
+        await self._ensure_declared(catalog, purse)
         try:
             if await self._ledger.limited(purse.id):
                 return False
@@ -141,9 +141,14 @@ class Funds:
         await self._ledger.release(hold, reason)
 
     async def lower_limits(self) -> None:
-        """A quota that was given with more in use follows what is given back, until it is reached."""
+        """A quota that was given with more in use follows what is given back, until it is reached. One that the ledger
+        refuses, below a soft limit for example, keeps no other from it."""
         for budget, (limit, stands) in list(self._above.items()):
-            left = await self._ledger.lower(budget, limit, stands, "the quota of the catalogue")
+            try:
+                left = await self._ledger.lower(budget, limit, stands, "the quota of the catalogue")
+            except Fault as fault:
+                log.warning("budget %s: its limit stays at %s, above the quota: %s", budget, stands.words(), fault)
+                continue
             if left is None or left == limit:
                 self._above.pop(budget, None)
             elif budget in self._above:
@@ -176,7 +181,7 @@ class Funds:
         """A Hold under a budget that is declared; declared anew where the ledger does not know it any more, because its
         database was put back to a time before."""
         for known in (purse.id in self._declared, False):
-            await self._known(catalog, purse)
+            await self._ensure_declared(catalog, purse)
             try:
                 return await self._ledger.hold(hold, purse.id, worst, attempts, hold)
             except Fault as fault:
@@ -185,7 +190,7 @@ class Funds:
                 self._declared.pop(purse.id, None)
         raise AssertionError("the second look answers or raises")
 
-    async def _known(self, catalog: Catalog, purse: Purse) -> None:
+    async def _ensure_declared(self, catalog: Catalog, purse: Purse) -> None:
         """The budget is there with what the catalogue says of it."""
         while purse.id not in self._declared or self._declared[purse.id] != purse.limit:
             await self._declare(purse, catalog.revision)

@@ -289,7 +289,7 @@ async def test_nothing_that_is_shared_runs_under_one_callers_deadline():
 
 
 async def test_prices_that_come_a_moment_later_are_waited_for():
-    """SYN-5, CAT-2: a catalogue that was applied just now turns no call away for want of its prices, unless they do not
+    """SYN-6: a catalogue that was applied just now turns no call away for want of its prices, unless they do not
     come."""
     async with serving(call_stage()) as play:
         behind = Fault.of("governance_backend_down", "prices come later", metadata={NOT_TOLD_YET: "0"})

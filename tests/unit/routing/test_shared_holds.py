@@ -241,35 +241,6 @@ async def test_a_tenant_with_a_quota_shares_nothing() -> None:
             assert await told(play) == [("hold", 0), ("settle", 1)]
 
 
-async def test_a_quota_that_is_given_meanwhile_counts_at_once() -> None:
-    """COST-9: the shared Hold of a moment ago serves nobody any more."""
-    async with serving(call_stage()) as play:
-        await invoke(play, "c1")
-        quota = {"t": Tenant("t", 1, spend=Spend(Decimal(100), "month"))}
-        play.catalog.revisions.append(replace(chat_catalog(), revision=2, tenants=quota))
-        await invoke(play, "c2")
-        assert (await record(play, "c2")).hold == "call:c2"
-
-
-async def test_a_quota_counts_no_room_that_nobody_used() -> None:
-    """AUTH-2, COST-9: given below what a shared Hold holds, it refuses, and is in force when that is settled; a
-    raise of a person's that comes before stands."""
-    for raised, limit in ((0, 10), (500, 500)):
-        async with serving(call_stage()) as play:
-            await invoke(play, "c1")
-            quota = {"t": Tenant("t", 1, spend=Spend(Decimal(10), "month"))}
-            play.catalog.revisions.append(replace(chat_catalog(), revision=2, tenants=quota))
-            assert (await play.refused("c2")).code == "budget_exhausted"
-            if raised:
-                budgets = play.tasks.ledger.budgets
-                await budgets.change(ChangeAsk(MONTH, "Ann: more room", Amounts(raised * 10**9)))
-            play.clock.advance(SERVES_S)
-            await walk(play)()
-            budget = await play.tasks.ledger.budgets.get(MONTH)
-            assert budget is not None
-            assert budget.hard.cost == limit * 10**9
-
-
 async def test_a_later_try_that_costs_more_adds_to_the_hold() -> None:
     """COST-9, COST-11: prices rise between two tries: what is lacking is held before the second is sent."""
     async with serving(call_stage()) as play:
