@@ -20,20 +20,7 @@ from tests.support.stack import AllInOne, SevenProcesses, Stack, running
 
 MB = 1024 * 1024
 
-
-class Newcomer(AllInOne):
-    """Its first start makes the database and all tables."""
-
-    prepared = False
-
-
-class NewcomerInSeven(SevenProcesses):
-    """The same."""
-
-    prepared = False
-
-
-LAYOUTS: dict[str, type[Stack]] = {"all-in-one": Newcomer, "seven processes": NewcomerInSeven}
+LAYOUTS: dict[str, type[Stack]] = {"all-in-one": AllInOne, "seven processes": SevenProcesses}
 HEADS = ("layout", "first s", "again s", "resident MB", "own MB", "python MB", "database MB", "idle CPU %", "processes")
 
 
@@ -62,7 +49,7 @@ async def seconds_until_ready(stack: Stack) -> float:
 
 async def measure(name: str, kind: type[Stack], idle_s: float) -> Row:
     """Start, stop, start again, stay idle, look."""
-    async with running(kind, setting(), start=False) as stack:
+    async with running(kind, setting(), start=False, prepared=False) as stack:
         first = await seconds_until_ready(stack)
         await stack.stop()
         again = await seconds_until_ready(stack)

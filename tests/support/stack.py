@@ -56,12 +56,10 @@ class Setting:
 class Stack:
     """What both layouts share: the providers, the key, visitors, and an end that leaves nothing behind."""
 
-    prepared = True
-    """The database of its first life has its tables already; False: it is empty, as in a newcomer's hands."""
-
     def __init__(self, folder: Path, setting: Setting) -> None:
         self.folder = folder
         self.setting = setting
+        self.prepared = True
         self.mark = uuid.uuid4().hex
         self.data = folder / "data"
         http, grpc, studio = free_ports(3)
@@ -300,8 +298,11 @@ class SevenProcesses(Stack):
 
 
 @asynccontextmanager
-async def running(kind: type[Stack], setting: Setting, *, start: bool = True) -> AsyncIterator[Stack]:
-    """A stack, started unless the caller does that, and stopped at the end.
+async def running(
+    kind: type[Stack], setting: Setting, *, start: bool = True, prepared: bool = True
+) -> AsyncIterator[Stack]:
+    """A stack, started unless the caller does that, and stopped at the end. Its database has its tables already, unless
+    it is to be empty as in a newcomer's hands.
 
     Its folder has a short path, for sockets, and can be passed by the other user that a database may run as.
     """
@@ -309,6 +310,7 @@ async def running(kind: type[Stack], setting: Setting, *, start: bool = True) ->
         folder = Path(name)
         folder.chmod(0o755)
         stack = kind(folder, setting)
+        stack.prepared = prepared
         try:
             if start:
                 await stack.start()
